@@ -1,0 +1,131 @@
+//! A checked agent definition.
+
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use roster_model::id::{AgentId, ResourceId};
+use roster_model::provider::ModelSettings;
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+/// An agent as its file says it: names and policies, no object.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Definition {
+    /// Its id, equal to its key in the registry.
+    pub id: AgentId,
+    /// Its name for people; the id when the file gives none.
+    pub name: String,
+    /// What it is for; empty when the file says nothing.
+    pub description: String,
+    /// The system text, byte for byte (line ends `\n`).
+    pub instructions: String,
+    /// Which models, in order of preference; never empty.
+    pub model: Vec<ModelChoice>,
+    /// Settings of its model calls.
+    pub model_settings: ModelSettings,
+    /// Its memory; `None` means none at all, anywhere.
+    pub memory: Option<MemoryConfig>,
+    /// The owner of its threads when the request names none. Default `ai-chat`.
+    pub resource: ResourceId,
+    /// Tools by the names written: `get_time`, `plugin:tool`, `mcp:server/tool`.
+    pub tools: Vec<String>,
+    /// Settings by the name written in `tools`.
+    pub tool_settings: IndexMap<String, ToolSettings>,
+    /// Agents it may call.
+    pub agents: Vec<AgentId>,
+    /// Model calls per turn, at least 1. Default 5.
+    pub max_steps: u32,
+    /// False: registered and not served.
+    pub enabled: bool,
+    /// What happens when the client leaves in mid-turn.
+    pub on_disconnect: OnDisconnect,
+    /// SHA-256 (hex) over the content: the file's text with line ends normalised, and that of `instructions_file`.
+    /// Identifies this version for ever; a moved or touched file keeps it.
+    pub fingerprint: String,
+    /// The file, relative to the root, for messages.
+    pub file: String,
+}
+
+/// One model an agent may use.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ModelChoice {
+    /// A name as written: an alias, `provider/model` or `plugin:model`.
+    Named(String),
+    /// The table form.
+    Table(ModelTable),
+}
+
+/// `model = { id, base_url, api_key_env, dialect }`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelTable {
+    /// The provider's own name of the model.
+    pub id: String,
+    /// Where it is.
+    pub base_url: String,
+    /// The variable that holds the key; `None`: no key is sent.
+    pub api_key_env: Option<String>,
+    /// `openai` …; default `openai`.
+    pub dialect: String,
+}
+
+/// What happens to a turn when its client leaves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnDisconnect {
+    /// The provider call is cancelled, what was said is stored and marked interrupted.
+    #[default]
+    Cancel,
+    /// The turn goes on to its end.
+    Finish,
+}
+
+/// The `[memory]` of a definition. Also what a memory factory is given.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MemoryConfig {
+    /// The factory's name as written: `create_memory` or `plugin:factory`.
+    pub factory: String,
+    /// `config = { … }`, for a plugin's factory.
+    pub config: Map<String, Value>,
+    /// Tier 1.
+    pub window: WindowConfig,
+}
+
+/// Tier 1: the last-N window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WindowConfig {
+    /// How many stored rows before the turn are fed; 0 (also written `false`): none. Default 10.
+    pub last_messages: u32,
+    /// A budget for history, by the documented estimate; `None`: no budget.
+    pub max_tokens: Option<u32>,
+}
+
+impl Default for WindowConfig {
+    fn default() -> Self {
+        Self { last_messages: 10, max_tokens: None }
+    }
+}
+
+/// `[tool_settings."name"]`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ToolSettings {
+    /// After this the call is given up and the model is told. Default: 60 s.
+    pub timeout: Option<Duration>,
+    /// Calls of this tool at once by this agent; `None`: no bound.
+    pub concurrency: Option<u32>,
+    /// The tool's own settings.
+    pub own: Map<String, Value>,
+}
+
+/// The fingerprint of a definition's content: its text, and that of its instructions file. Byte order mark and line
+/// ends do not count.
+#[must_use]
+pub fn fingerprint_of(text: &str, instructions_file: Option<&str>) -> String {
+    let mut hash = Sha256::new();
+    for (label, content) in [("agent", Some(text)), ("instructions", instructions_file)] {
+        let Some(content) = content else { continue };
+        let content = content.strip_prefix('\u{feff}').unwrap_or(content).replace("\r\n", "\n");
+        hash.update(label.as_bytes());
+        hash.update((content.len() as u64).to_le_bytes());
+        hash.update(content.as_bytes());
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}

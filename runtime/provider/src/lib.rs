@@ -1,0 +1,1 @@
+//! Model providers over HTTP, one dialect a folder, and the demo provider.

@@ -1,0 +1,1 @@
+//! HTTP: the gateway's doors, Studio and the Mastra REST.

@@ -1,0 +1,1 @@
+//! Conversation stores: SQLite and RAM.
