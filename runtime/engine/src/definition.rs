@@ -2,9 +2,29 @@
 //! one pass. Reads no file itself and makes nothing: a definition is data, names and policies only.
 
 mod agent;
+pub mod keys;
+mod lines;
+mod load;
+mod path;
+mod positions;
 pub mod problem;
+pub mod schema;
+pub mod shape;
+mod suggest;
+pub mod syntax;
+pub mod table;
+pub mod text;
+pub mod units;
+pub mod view;
 
 pub use agent::{
     Definition, MemoryConfig, ModelChoice, ModelTable, OnDisconnect, ToolSettings, WindowConfig, fingerprint_of,
 };
+pub use lines::Lines;
+pub use load::{DEFAULT_RESOURCE, Instructions, Loaded, Unreadable, load_agent};
+pub use positions::{Positions, SettingsPositions};
 pub use problem::{Problem, Severity};
+pub use suggest::suggest;
+
+#[cfg(test)]
+mod tests;

@@ -4,3 +4,8 @@
 //! `memory`, `tool`; the rest → `roster-model` only. A tidy test checks it. `definition` never imports storage.
 
 pub mod definition;
+pub mod memory;
+pub mod registry;
+pub mod tool;
+pub mod trace;
+pub mod turn;

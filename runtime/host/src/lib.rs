@@ -1,1 +1,47 @@
 //! The binary: command line, paths, configuration, assembly, shutdown.
+//!
+//! Only this room knows the project's paths, the environment and signals. Reading order: [`cli`] (what can be asked),
+//! [`paths`] and [`config`] (what people write), [`assemble`] and [`catalog`] (how a runtime is put together),
+//! [`serve`] and [`shutdown`] (how it runs and ends); [`render`], [`output`] and [`log`] are what people read.
+
+pub mod assemble;
+pub mod catalog;
+pub mod cli;
+pub mod clock;
+pub mod config;
+pub mod environment;
+pub mod error;
+pub mod log;
+pub mod output;
+pub mod paths;
+pub mod render;
+pub mod serve;
+pub mod shutdown;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::Cli;
+use crate::error::Exit;
+
+/// Does what the command line asks and gives the exit code.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(refused) => {
+            // Help and version come this way too; a reader that went away is no failure.
+            let _ = refused.print();
+            let exit = if refused.use_stderr() { Exit::Environment } else { Exit::Good };
+            return exit.into();
+        }
+    };
+    match cli.run() {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            output::report(&error);
+            error.exit().into()
+        }
+    }
+}

@@ -1,1 +1,7 @@
-fn main() {}
+//! The binary `roster`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    roster_host::main()
+}

@@ -282,6 +282,13 @@ impl ProviderError {
 pub trait Provider: Send + Sync + 'static {
     /// The provider's key in the configuration: `openai`, `demo`.
     fn name(&self) -> &str;
+    /// Whether a call could be made at all: its key is there. Asked before a turn stores anything.
+    ///
+    /// # Errors
+    /// `KeyMissing` naming the variable.
+    fn ready(&self) -> Result<(), ProviderError> {
+        Ok(())
+    }
     /// Asks the model. Retries before the first delta are the provider's own business (its one retry policy); after a
     /// delta was yielded nothing is retried. Dropping the future or the stream cancels the call.
     fn complete(&self, completion: Completion) -> BoxFuture<'_, Result<DeltaStream, ProviderError>>;

@@ -1,1 +1,19 @@
 //! Model providers over HTTP, one dialect a folder, and the demo provider.
+//!
+//! A call goes: [`config`] says how a provider is reached and makes it → [`call`] sends the request and reads the
+//! answer within its time limits, on connections of [`client`] → [`retry`] decides whether a failed attempt is made
+//! again → the dialect ([`openai`]) turns prompts into bytes and events into deltas. [`sse`] and [`refusal`] are
+//! shared by all dialects. [`demo`] is a provider without a network.
+//!
+//! What is *not* here: the environment (keys are handed in), the turn, tools, memory.
+
+mod call;
+pub mod client;
+pub mod config;
+pub mod demo;
+mod openai;
+mod refusal;
+mod retry;
+mod sse;
+#[cfg(test)]
+mod tests;

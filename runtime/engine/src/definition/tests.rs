@@ -1,0 +1,5 @@
+//! Tests of reading definitions.
+
+mod agreement;
+mod golden;
+mod loading;

@@ -1,0 +1,14 @@
+//! The registry: which agents are served now, at which version, and how the next version comes about.
+//!
+//! `prepare` does all that may fail, per agent; `publish` swaps one `Arc` and cannot fail. A turn keeps the snapshot it
+//! began with.
+
+mod catalog;
+mod prepare;
+mod resolve;
+mod snapshot;
+
+pub use catalog::{BoundModel, Catalog, ModelSource, NameFault};
+pub use prepare::{Candidate, Prepared, check_names, prepare};
+pub use resolve::TOOL_TIMEOUT;
+pub use snapshot::{Agent, AgentState, Entry, Registry, Snapshot};

@@ -1,0 +1,194 @@
+//! Counters and histograms of this process, in OpenMetrics text.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use roster_model::provider::Usage;
+
+/// How a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TurnOutcome {
+    /// Answered.
+    Finished,
+    /// Cancelled, or the client left.
+    Interrupted,
+    /// Failed.
+    Failed,
+}
+
+/// How a reload ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReloadOutcome {
+    /// Something changed and is served.
+    Published,
+    /// Nothing changed.
+    Unchanged,
+    /// Published, with at least one error among the files.
+    Problems,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfTurn {
+    agent: String,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfAgent {
+    agent: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfCall {
+    name: String,
+    /// `ok` or the error's machine code.
+    outcome: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfTokens {
+    model: String,
+    direction: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfReload {
+    outcome: &'static str,
+}
+
+const SECONDS: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0];
+
+fn histogram() -> Histogram {
+    Histogram::new(SECONDS)
+}
+
+/// All counters of this process.
+pub struct Metrics {
+    registry: Registry,
+    turns: Family<OfTurn, Counter>,
+    turn_seconds: Histogram,
+    model_calls: Family<OfCall, Counter>,
+    first_token_seconds: Histogram,
+    tokens: Family<OfTokens, Counter>,
+    tool_calls: Family<OfCall, Counter>,
+    turns_running: Gauge,
+    observations_lost: Counter,
+    lost_seen: AtomicU64,
+    reloads: Family<OfReload, Counter>,
+    reload_seconds: Histogram,
+    factory_calls: Family<OfAgent, Counter>,
+    generation: Gauge,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut metrics = Self {
+            registry: Registry::with_prefix("roster"),
+            turns: Family::default(),
+            turn_seconds: histogram(),
+            model_calls: Family::default(),
+            first_token_seconds: histogram(),
+            tokens: Family::default(),
+            tool_calls: Family::default(),
+            turns_running: Gauge::default(),
+            observations_lost: Counter::default(),
+            lost_seen: AtomicU64::new(0),
+            reloads: Family::default(),
+            reload_seconds: histogram(),
+            factory_calls: Family::default(),
+            generation: Gauge::default(),
+        };
+        metrics.register();
+        metrics
+    }
+}
+
+impl Metrics {
+    fn register(&mut self) {
+        let registry = &mut self.registry;
+        registry.register("turns", "Turns by agent and outcome", self.turns.clone());
+        registry.register("turn_seconds", "Time of a whole turn", self.turn_seconds.clone());
+        registry.register("model_calls", "Model calls by model and outcome", self.model_calls.clone());
+        let help = "Time from asking a model to the first piece of its answer";
+        registry.register("model_first_token_seconds", help, self.first_token_seconds.clone());
+        registry.register("tokens", "Tokens as providers count them", self.tokens.clone());
+        registry.register("tool_calls", "Tool calls by tool and outcome", self.tool_calls.clone());
+        registry.register("turns_running", "Turns under way", self.turns_running.clone());
+        registry.register("observations_lost", "Spans dropped or not written", self.observations_lost.clone());
+        registry.register("reloads", "Reloads by outcome", self.reloads.clone());
+        registry.register("reload_seconds", "Time from reading files to publishing", self.reload_seconds.clone());
+        registry.register("memory_factory_calls", "Calls of memory factories", self.factory_calls.clone());
+        registry.register("registry_generation", "The generation served", self.generation.clone());
+    }
+
+    /// A turn came to its end.
+    pub fn turn(&self, agent: &str, outcome: TurnOutcome, took: Duration) {
+        let outcome = match outcome {
+            TurnOutcome::Finished => "finished",
+            TurnOutcome::Interrupted => "interrupted",
+            TurnOutcome::Failed => "failed",
+        };
+        self.turns.get_or_create(&OfTurn { agent: agent.to_owned(), outcome }).inc();
+        self.turn_seconds.observe(took.as_secs_f64());
+    }
+
+    /// A model began to answer after `took`.
+    pub fn first_token(&self, took: Duration) {
+        self.first_token_seconds.observe(took.as_secs_f64());
+    }
+
+    /// A model call came to its end; `outcome` is `ok` or a machine code.
+    pub fn model_call(&self, model: &str, outcome: &str, usage: Usage) {
+        let of_call = OfCall { name: model.to_owned(), outcome: outcome.to_owned() };
+        self.model_calls.get_or_create(&of_call).inc();
+        for (direction, count) in [("input", usage.input_tokens), ("output", usage.output_tokens)] {
+            if let Some(count) = count {
+                self.tokens.get_or_create(&OfTokens { model: model.to_owned(), direction }).inc_by(count);
+            }
+        }
+    }
+
+    /// A tool call came to its end; `outcome` is `ok` or a machine code.
+    pub fn tool_call(&self, tool: &str, outcome: &str) {
+        self.tool_calls.get_or_create(&OfCall { name: tool.to_owned(), outcome: outcome.to_owned() }).inc();
+    }
+
+    /// A reload came to its end.
+    pub fn reload(&self, outcome: ReloadOutcome, took: Duration) {
+        let outcome = match outcome {
+            ReloadOutcome::Published => "published",
+            ReloadOutcome::Unchanged => "unchanged",
+            ReloadOutcome::Problems => "problems",
+        };
+        self.reloads.get_or_create(&OfReload { outcome }).inc();
+        self.reload_seconds.observe(took.as_secs_f64());
+    }
+
+    /// A memory factory was called for this agent.
+    pub fn factory_call(&self, agent: &str) {
+        self.factory_calls.get_or_create(&OfAgent { agent: agent.to_owned() }).inc();
+    }
+
+    /// This generation is served now.
+    pub fn generation(&self, generation: u64) {
+        self.generation.set(i64::try_from(generation).unwrap_or(i64::MAX));
+    }
+
+    /// Everything in OpenMetrics text.
+    #[must_use]
+    pub fn text(&self, turns_running: usize, observations_lost: u64) -> String {
+        self.turns_running.set(i64::try_from(turns_running).unwrap_or(i64::MAX));
+        let seen = self.lost_seen.swap(observations_lost, Ordering::Relaxed);
+        self.observations_lost.inc_by(observations_lost.saturating_sub(seen));
+        let mut text = String::new();
+        // Writing into a String cannot fail; a half-written text would be refused by its reader anyway.
+        let _ = prometheus_client::encoding::text::encode(&mut text, &self.registry);
+        text
+    }
+}

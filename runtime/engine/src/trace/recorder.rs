@@ -1,0 +1,91 @@
+//! The recorder: a bounded queue and one task that writes batches to the observability store.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use roster_model::observation::{ObservationStore, Span};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::task::TaskTracker;
+
+/// Spans waiting; one more is dropped and counted.
+const QUEUE: usize = 8_192;
+/// Spans of one write.
+const BATCH: usize = 512;
+/// How long a span waits for company.
+const LINGER: Duration = Duration::from_millis(500);
+
+enum Job {
+    Span(Box<Span>),
+    Flush(oneshot::Sender<()>),
+}
+
+/// Takes spans from turns and writes them in the background.
+pub struct Recorder {
+    queue: mpsc::Sender<Job>,
+    lost: Arc<AtomicU64>,
+}
+
+impl Recorder {
+    /// A recorder whose task belongs to `tracker` and ends when the recorder is dropped: not the tracker of the turns,
+    /// which shutdown waits for while the recorder still serves them.
+    #[must_use]
+    pub fn start(store: Arc<dyn ObservationStore>, tracker: &TaskTracker) -> Self {
+        let (queue, jobs) = mpsc::channel(QUEUE);
+        let lost = Arc::new(AtomicU64::new(0));
+        tracker.spawn(write(store, jobs, Arc::clone(&lost)));
+        Self { queue, lost }
+    }
+
+    /// Takes a span; at once, also when it has to be dropped.
+    pub fn record(&self, span: Span) {
+        if self.queue.try_send(Job::Span(Box::new(span))).is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits until everything taken so far is written (or lost).
+    pub async fn flush(&self) {
+        let (done, written) = oneshot::channel();
+        if self.queue.send(Job::Flush(done)).await.is_ok() {
+            let _ = written.await;
+        }
+    }
+
+    /// Spans dropped because the queue was full or the store failed.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+}
+
+async fn write(store: Arc<dyn ObservationStore>, mut jobs: mpsc::Receiver<Job>, lost: Arc<AtomicU64>) {
+    while let Some(first) = jobs.recv().await {
+        let mut batch = Vec::new();
+        let mut waiting = Vec::new();
+        let until = tokio::time::Instant::now() + LINGER;
+        let mut next = Some(first);
+        while let Some(job) = next {
+            match job {
+                Job::Span(span) => batch.push(*span),
+                Job::Flush(done) => waiting.push(done),
+            }
+            if batch.len() >= BATCH || !waiting.is_empty() {
+                break;
+            }
+            next = tokio::time::timeout_at(until, jobs.recv()).await.ok().flatten();
+        }
+        let count = batch.len() as u64;
+        if count > 0
+            && let Err(error) = store.record(batch).await
+        {
+            let before = lost.fetch_add(count, Ordering::Relaxed);
+            if before == 0 {
+                tracing::warn!(%error, "observability is not being written; turns are not affected");
+            }
+        }
+        for done in waiting {
+            let _ = done.send(());
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The turn: one request and everything it causes.
+//!
+//! The question is stored before the model is asked; the answer is stored before the turn says it is finished. Every
+//! door is an encoder of the one [`TurnEvent`].
+
+mod answer;
+mod context;
+mod event;
+mod lock;
+mod open;
+mod orchestrate;
+mod request;
+mod run;
+mod services;
+mod step;
+
+pub use event::{Failure, FailureKind, FinishReason, TurnEvent};
+pub use request::{Input, InputMessage, TurnRequest};
+pub use run::start;
+pub use services::{Limits, Services, TurnRefused, TurnStream};

@@ -1,0 +1,135 @@
+//! The assistant's message as it grows.
+
+use std::collections::HashSet;
+
+use roster_model::id::IdSource;
+use roster_model::message::{Part, Role, ToolCall, ToolResult};
+use roster_model::provider::Usage;
+use serde_json::Value;
+
+use crate::tool::parse_arguments;
+
+/// A call being written by the model.
+pub(super) struct OpenCall {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) text: String,
+}
+
+/// Everything said in this turn so far.
+pub(super) struct Answer {
+    pub(super) parts: Vec<Part>,
+    pub(super) usage: Usage,
+    /// Call ids known to be taken.
+    taken: HashSet<String>,
+    /// True when `taken` holds every id of the thread. Else a short id of the provider's is not believed to be new.
+    all_known: bool,
+    /// Where this step's parts begin: text of two steps is never joined.
+    step_start: usize,
+}
+
+/// Ids at least this long are taken to be random.
+const BELIEVED_RANDOM: usize = 16;
+
+impl Answer {
+    /// An empty answer after these messages.
+    pub(super) fn after<'a>(history: impl Iterator<Item = (Role, &'a [Part])>, all_known: bool) -> Self {
+        let mut taken = HashSet::new();
+        for (_, parts) in history {
+            for part in parts {
+                if let Part::ToolCall(call) = part {
+                    taken.insert(call.id.clone());
+                }
+            }
+        }
+        Self { parts: Vec::new(), usage: Usage::default(), taken, all_known, step_start: 0 }
+    }
+
+    pub(super) fn begin_step(&mut self) {
+        self.step_start = self.parts.len();
+    }
+
+    pub(super) fn text(&mut self, piece: &str) {
+        if self.parts.len() > self.step_start
+            && let Some(Part::Text { text }) = self.parts.last_mut()
+        {
+            text.push_str(piece);
+        } else if !piece.is_empty() {
+            self.parts.push(Part::text(piece));
+        }
+    }
+
+    pub(super) fn reasoning(&mut self, piece: &str) {
+        if self.parts.len() > self.step_start
+            && let Some(Part::Reasoning { text, opaque: None }) = self.parts.last_mut()
+        {
+            text.push_str(piece);
+        } else if !piece.is_empty() {
+            self.parts.push(Part::Reasoning { text: piece.to_owned(), opaque: None });
+        }
+    }
+
+    pub(super) fn reasoning_opaque(&mut self, value: Value) {
+        if self.parts.len() > self.step_start
+            && let Some(Part::Reasoning { opaque, .. }) = self.parts.last_mut()
+            && opaque.is_none()
+        {
+            *opaque = Some(value);
+        } else {
+            self.parts.push(Part::Reasoning { text: String::new(), opaque: Some(value) });
+        }
+    }
+
+    /// The id a new call gets: the provider's own when it is surely new in the thread, else a fresh one.
+    pub(super) fn call_id(&mut self, offered: Option<String>, ids: &dyn IdSource) -> String {
+        let surely_new =
+            |id: &String| !id.is_empty() && !self.taken.contains(id) && (self.all_known || id.len() >= BELIEVED_RANDOM);
+        let id = offered.filter(surely_new).unwrap_or_else(|| format!("call_{:032x}", ids.fresh()));
+        self.taken.insert(id.clone());
+        id
+    }
+
+    /// Writes down a call that is whole.
+    pub(super) fn call(&mut self, open: OpenCall) -> ToolCall {
+        let OpenCall { id, name, text } = open;
+        let call = match parse_arguments(&text) {
+            Ok(arguments) => ToolCall { id, name, arguments, malformed: None },
+            Err(_) => ToolCall { id, name, arguments: serde_json::Map::new(), malformed: Some(text) },
+        };
+        self.parts.push(Part::ToolCall(call.clone()));
+        call
+    }
+
+    pub(super) fn result(&mut self, result: ToolResult) {
+        self.parts.push(Part::ToolResult(result));
+    }
+
+    /// The words of the last step that said any: what a caller of this agent is given.
+    pub(super) fn last_text(&self) -> String {
+        let mut last = String::new();
+        let mut step = String::new();
+        for part in &self.parts {
+            match part {
+                Part::Text { text } => step.push_str(text),
+                Part::ToolResult(_) if !step.is_empty() => last = std::mem::take(&mut step),
+                _ => {}
+            }
+        }
+        if step.is_empty() { last } else { step }
+    }
+
+    /// Adds a step's tokens.
+    pub(super) fn spend(&mut self, usage: Usage) {
+        let add = |a: Option<u64>, b: Option<u64>| match (a, b) {
+            (None, None) => None,
+            (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
+        };
+        self.usage = Usage {
+            input_tokens: add(self.usage.input_tokens, usage.input_tokens),
+            output_tokens: add(self.usage.output_tokens, usage.output_tokens),
+            total_tokens: add(self.usage.total_tokens, usage.total_tokens),
+            cached_input_tokens: add(self.usage.cached_input_tokens, usage.cached_input_tokens),
+            reasoning_tokens: add(self.usage.reasoning_tokens, usage.reasoning_tokens),
+        };
+    }
+}

@@ -1,0 +1,55 @@
+//! What one model call is given: pure.
+
+use roster_model::message::{Part, Role};
+use roster_model::provider::{Completion, ModelSettings, PromptMessage};
+
+use crate::memory::transcript;
+use crate::registry::Agent;
+
+/// History and input of a turn, before the model's own steps.
+pub(super) struct Context {
+    /// System texts of the request, after the agent's instructions.
+    pub(super) system: Vec<String>,
+    /// Stored rows, oldest first, then the input.
+    pub(super) rows: Vec<(Role, Vec<Part>)>,
+    /// Settings of definition and request.
+    pub(super) settings: ModelSettings,
+}
+
+impl Context {
+    /// The rows as the transcript reader takes them.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (Role, &[Part])> {
+        self.rows.iter().map(|(role, parts)| (*role, parts.as_slice()))
+    }
+
+    /// The next model call: instructions, history, input, and what this turn said so far.
+    pub(super) fn completion(&self, agent: &Agent, model: &str, answer: &[Part]) -> Completion {
+        let system = std::iter::once(&agent.definition.instructions).chain(&self.system);
+        let mut messages: Vec<PromptMessage> =
+            system.filter(|text| !text.is_empty()).cloned().map(PromptMessage::System).collect();
+        let rows = self.rows().chain(std::iter::once((Role::Assistant, answer)));
+        messages.extend(transcript::read(rows));
+        Completion { model: model.to_owned(), messages, tools: agent.tools.offered(), settings: self.settings.clone() }
+    }
+}
+
+/// The definition's settings, each one overridden by the request's where given.
+pub(super) fn merge(base: &ModelSettings, over: &ModelSettings) -> ModelSettings {
+    let mut provider_options = base.provider_options.clone();
+    provider_options.extend(over.provider_options.clone());
+    ModelSettings {
+        temperature: over.temperature.or(base.temperature),
+        top_p: over.top_p.or(base.top_p),
+        top_k: over.top_k.or(base.top_k),
+        max_output_tokens: over.max_output_tokens.or(base.max_output_tokens),
+        stop: if over.stop.is_empty() { base.stop.clone() } else { over.stop.clone() },
+        seed: over.seed.or(base.seed),
+        presence_penalty: over.presence_penalty.or(base.presence_penalty),
+        frequency_penalty: over.frequency_penalty.or(base.frequency_penalty),
+        reasoning_effort: over.reasoning_effort.clone().or_else(|| base.reasoning_effort.clone()),
+        tool_choice: over.tool_choice.clone().or_else(|| base.tool_choice.clone()),
+        max_retries: over.max_retries.or(base.max_retries),
+        timeout: over.timeout.or(base.timeout),
+        provider_options,
+    }
+}

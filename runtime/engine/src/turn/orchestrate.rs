@@ -1,0 +1,152 @@
+//! The calls of a step: tools, and other agents as tools.
+//!
+//! A sub-agent runs under a thread of its own below the parent's, with its own memory, and never writes into the
+//! parent's. The depth, re-entering an ancestor and the number of model calls of the whole tree are bounded: past a
+//! bound the call fails and the calling model is told.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use roster_model::id::{AgentId, ThreadId};
+use roster_model::message::{Part, Role, ToolCall, ToolResult};
+use roster_model::tool::{ToolContext, ToolError};
+use serde_json::Value;
+
+use super::answer::Answer;
+use super::event::TurnEvent;
+use super::request::{Input, InputMessage, TurnRequest};
+use super::run::Turn;
+use crate::tool::{BoundTool, Target, dispatch, parse_arguments};
+use crate::trace::TraceContext;
+
+/// Levels of sub-agents below the agent that was asked.
+pub(super) const MAX_DEPTH: usize = 3;
+/// Model calls of one request, those of all its sub-agents included.
+pub(super) const TREE_BUDGET: u32 = 64;
+
+/// Where a turn stands in the tree of agents calling agents.
+#[derive(Clone)]
+pub(super) struct Lineage {
+    /// From the agent that was asked down to this one.
+    pub(super) agents: Vec<AgentId>,
+    /// Model calls left for the whole tree.
+    pub(super) budget: Arc<AtomicU32>,
+    /// The thread of the calling agent.
+    pub(super) parent: Option<ThreadId>,
+}
+
+impl Lineage {
+    pub(super) fn root(agent: &AgentId) -> Self {
+        Self { agents: vec![agent.clone()], budget: Arc::new(AtomicU32::new(TREE_BUDGET)), parent: None }
+    }
+
+    /// Takes one model call from the budget; false when there is none left.
+    pub(super) fn spend(&self) -> bool {
+        self.budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
+    }
+}
+
+/// Runs a step's calls at once. Each result is in `answer` as soon as it is there.
+pub(super) async fn run_calls(turn: &Turn, calls: &[ToolCall], answer: &mut Answer, trace: &TraceContext) {
+    let mut running: FuturesUnordered<_> = calls.iter().map(|call| run_call(turn, call, trace)).collect();
+    while let Some(result) = running.next().await {
+        answer.result(result.clone());
+        turn.emit(TurnEvent::ToolFinished(result)).await;
+    }
+}
+
+async fn run_call(turn: &Turn, call: &ToolCall, trace: &TraceContext) -> ToolResult {
+    let began = tokio::time::Instant::now();
+    let mut span = trace.open("execute_tool", &call.name);
+    span.set("gen_ai.tool.name", call.name.as_str());
+    span.set("gen_ai.tool.call.id", call.id.as_str());
+    let outcome = attempt(turn, call, &span.below()).await;
+    let code = outcome.as_ref().err().map(|error| error.code);
+    // A name the model made up is no label: it would let a model grow the counters without end.
+    let known = turn.request.agent.tools.find(&call.name).map_or("unknown", |bound| bound.written.as_str());
+    turn.services.metrics.tool_call(known, code.unwrap_or("ok"));
+    span.close(code);
+    let (output, is_error) = match outcome {
+        Ok(output) => (output, false),
+        Err(error) => (Value::String(error.message), true),
+    };
+    let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    ToolResult { call_id: call.id.clone(), name: call.name.clone(), output, is_error, duration_ms }
+}
+
+async fn attempt(turn: &Turn, call: &ToolCall, trace: &TraceContext) -> Result<Value, ToolError> {
+    let Some(bound) = turn.request.agent.tools.find(&call.name) else {
+        return Err(unknown_tool(turn, &call.name));
+    };
+    let invalid = |message: String| ToolError { code: "invalid_arguments", message };
+    if let Some(text) = &call.malformed {
+        let fault = parse_arguments(text).err().map(|fault| fault.message).unwrap_or_default();
+        return Err(invalid(format!("{fault} of the form {}", bound.offered.input_schema)));
+    }
+    bound.validator.check(&call.arguments).map_err(|fault| invalid(fault.message))?;
+    match &bound.target {
+        Target::Agent(id) => ask(turn, bound, id, call, trace).await.map(Value::String),
+        Target::Tool(tool) => {
+            let context = ToolContext {
+                agent: turn.request.agent.definition.id.clone(),
+                turn: turn.id.clone(),
+                key: turn.remembers().then(|| turn.request.key.clone()),
+                call_id: call.id.clone(),
+            };
+            dispatch(bound, tool.as_ref(), call.arguments.clone(), context).await
+        }
+    }
+}
+
+fn unknown_tool(turn: &Turn, name: &str) -> ToolError {
+    let known: Vec<_> = turn.request.agent.tools.iter().map(|tool| format!("`{}`", tool.offered.name)).collect();
+    let known = if known.is_empty() { "there are none".to_owned() } else { format!("there are {}", known.join(", ")) };
+    ToolError { code: "unknown_tool", message: format!("there is no tool `{name}`; {known}") }
+}
+
+/// Asks a sub-agent; its last words are the result.
+async fn ask(
+    turn: &Turn,
+    bound: &BoundTool,
+    id: &AgentId,
+    call: &ToolCall,
+    trace: &TraceContext,
+) -> Result<String, ToolError> {
+    let refuse = |code, message: String| Err(ToolError { code, message });
+    if turn.lineage.agents.contains(id) {
+        return refuse(
+            "agent_cycle",
+            format!("agent `{id}` is already at work on this request and cannot be asked again"),
+        );
+    }
+    if turn.lineage.agents.len() > MAX_DEPTH {
+        return refuse(
+            "agent_depth",
+            format!("agent `{id}` was not asked: agents may call each other {MAX_DEPTH} deep"),
+        );
+    }
+    let Some(agent) = turn.request.snapshot.agent(id) else {
+        return refuse("agent_unavailable", format!("agent `{id}` is not available at the moment"));
+    };
+    let prompt = call.arguments.get("prompt").and_then(Value::as_str).unwrap_or_default();
+    let mut lineage = turn.lineage.clone();
+    lineage.agents.push(id.clone());
+    lineage.parent = Some(turn.request.key.thread.clone());
+    let request = TurnRequest {
+        agent: Arc::clone(agent),
+        snapshot: Arc::clone(&turn.request.snapshot),
+        key: roster_model::id::ThreadKey {
+            resource: turn.request.key.resource.clone(),
+            thread: ThreadId::fresh(turn.services.ids.as_ref()),
+        },
+        stored: turn.request.stored,
+        input: Input { messages: vec![InputMessage { role: Role::User, parts: vec![Part::text(prompt)] }] },
+        settings: roster_model::provider::ModelSettings::default(),
+    };
+    match Box::pin(Turn::below(turn, request, lineage, trace.clone()).run()).await {
+        Ok(done) => Ok(done.text),
+        Err(failure) => refuse("agent_failed", format!("agent `{}` failed: {}", bound.written, failure.message)),
+    }
+}

@@ -1,0 +1,44 @@
+//! What a door asks for.
+
+use std::sync::Arc;
+
+use roster_model::id::ThreadKey;
+use roster_model::message::{Part, Role};
+use roster_model::provider::ModelSettings;
+
+use crate::registry::{Agent, Snapshot};
+
+/// A message of the client's own list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InputMessage {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said; results of client tools stand as parts of the assistant message that called them.
+    pub parts: Vec<Part>,
+}
+
+/// What is asked, oldest first. With memory only the newest user message counts (an empty thread is seeded with the
+/// rest); without, it is the whole history.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Input {
+    /// The messages.
+    pub messages: Vec<InputMessage>,
+}
+
+/// A turn to run.
+#[derive(Clone)]
+pub struct TurnRequest {
+    /// Who is asked.
+    pub agent: Arc<Agent>,
+    /// The registry the request found; kept to the end, also by sub-agents.
+    pub snapshot: Arc<Snapshot>,
+    /// Owner and thread, both decided by the door.
+    pub key: ThreadKey,
+    /// False: nothing is read or stored, whatever the agent's memory (a request that names no conversation on a door
+    /// whose clients send their whole history).
+    pub stored: bool,
+    /// What is asked.
+    pub input: Input,
+    /// Settings of the request; each one given wins over the definition's.
+    pub settings: ModelSettings,
+}

@@ -1,0 +1,332 @@
+//! The walk of a turn.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use roster_model::id::{MessageId, TurnId};
+use roster_model::message::{Message, MessageStatus, Origin, Part, Role};
+use roster_model::provider::{StopReason, Usage};
+use roster_model::storage::SaveAnswer;
+use serde_json::Map;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::answer::Answer;
+use super::context::Context;
+use super::event::{Failure, FailureKind, FinishReason, TurnEvent};
+use super::lock::Held;
+use super::orchestrate::{self, Lineage};
+use super::request::TurnRequest;
+use super::services::{Services, TurnRefused, TurnStream};
+use super::step;
+use crate::definition::OnDisconnect;
+use crate::memory::Memory;
+use crate::trace::{OpenSpan, TraceContext, TurnOutcome};
+
+/// Events waiting for a slow client; a fuller queue makes the turn wait.
+const QUEUE: usize = 64;
+
+/// A turn under way.
+pub(super) struct Turn {
+    pub(super) services: Arc<Services>,
+    pub(super) request: TurnRequest,
+    pub(super) lineage: Lineage,
+    pub(super) id: TurnId,
+    message: MessageId,
+    /// Where events go; a sub-agent's go nowhere.
+    events: Option<mpsc::Sender<TurnEvent>>,
+    cancel: CancellationToken,
+    deadline: Instant,
+    began: Instant,
+    /// Where this turn stands in its trace: below the calling agent's tool span, or at the top.
+    trace: TraceContext,
+}
+
+/// A turn that came to its end.
+pub(super) struct Done {
+    pub(super) reason: FinishReason,
+    pub(super) usage: Usage,
+    /// The words of the last step.
+    pub(super) text: String,
+}
+
+/// Begins a turn on the tracker and gives its receiving end.
+///
+/// # Errors
+/// [`TurnRefused`]: nothing was read, stored or asked.
+pub fn start(services: &Arc<Services>, request: TurnRequest) -> Result<TurnStream, TurnRefused> {
+    if services.draining.is_cancelled() {
+        return Err(TurnRefused::Draining);
+    }
+    if !request.input.messages.iter().any(|message| message.role == Role::User) {
+        return Err(TurnRefused::NoQuestion);
+    }
+    let place = Arc::clone(&services.places).try_acquire_owned().map_err(|_| TurnRefused::Busy)?;
+    let (sender, events) = mpsc::channel(QUEUE);
+    let cancel = CancellationToken::new();
+    let finishes_anyway = request.agent.definition.on_disconnect == OnDisconnect::Finish;
+    let turn = Turn {
+        services: Arc::clone(services),
+        lineage: Lineage::root(&request.agent.definition.id),
+        id: TurnId::fresh(services.ids.as_ref()),
+        message: MessageId::fresh(services.ids.as_ref()),
+        events: Some(sender),
+        cancel: cancel.clone(),
+        deadline: Instant::now() + services.limits.turn_timeout,
+        began: Instant::now(),
+        trace: services.trace(),
+        request,
+    };
+    let stream = TurnStream {
+        turn: turn.id.clone(),
+        key: turn.request.key.clone(),
+        message: turn.message.clone(),
+        events,
+        _guard: (!finishes_anyway).then(|| cancel.drop_guard()),
+    };
+    services.tracker.spawn(async move {
+        turn.run_and_tell().await;
+        drop(place);
+    });
+    Ok(stream)
+}
+
+// === impl Turn ===
+
+impl Turn {
+    /// A sub-agent's turn below `parent`: same deadline, cancelled with it.
+    pub(super) fn below(parent: &Self, request: TurnRequest, lineage: Lineage, trace: TraceContext) -> Self {
+        Self {
+            services: Arc::clone(&parent.services),
+            id: TurnId::fresh(parent.services.ids.as_ref()),
+            message: MessageId::fresh(parent.services.ids.as_ref()),
+            events: None,
+            cancel: parent.cancel.clone(),
+            deadline: parent.deadline,
+            began: Instant::now(),
+            request,
+            lineage,
+            trace,
+        }
+    }
+
+    /// Tells the client. A client that left is no failure here: cancelling is the token's business.
+    pub(super) async fn emit(&self, event: TurnEvent) {
+        if let Some(events) = &self.events {
+            let _ = events.send(event).await;
+        }
+    }
+
+    /// The one place where memory is matched.
+    pub(super) fn memory(&self) -> Option<&Memory> {
+        self.request.agent.memory.as_ref().filter(|_| self.request.stored)
+    }
+
+    /// Whether this turn reads and writes a thread.
+    pub(super) fn remembers(&self) -> bool {
+        self.memory().is_some()
+    }
+
+    async fn run_and_tell(self) {
+        let events = self.events.clone();
+        let release = self.memory().map(|memory| (memory.clone(), self.request.key.clone(), self.id.clone()));
+        let last = match AssertUnwindSafe(self.run()).catch_unwind().await {
+            Ok(Ok(done)) => TurnEvent::Finished { reason: done.reason, usage: done.usage },
+            Ok(Err(failure)) => TurnEvent::Failed(failure),
+            Err(_panic) => {
+                if let Some((memory, key, turn)) = release {
+                    let _ = memory.store.save_answer(SaveAnswer { key, turn, message: None, last: true }).await;
+                }
+                tracing::error!("a turn crashed; only this turn ended");
+                TurnEvent::Failed(Failure::new(FailureKind::Internal, "internal", "the turn crashed"))
+            }
+        };
+        if let Some(events) = events {
+            let _ = events.send(last).await;
+        }
+    }
+
+    /// The whole walk, observed. Whatever way it ends, what was said is stored and the thread is free again.
+    pub(super) async fn run(self) -> Result<Done, Failure> {
+        let mut span = self.open_span();
+        let done = self.walk(&span.below()).await;
+        let (outcome, code) = match &done {
+            Ok(_) => (TurnOutcome::Finished, None),
+            Err(failure) if failure.kind == FailureKind::Cancelled => (TurnOutcome::Interrupted, Some(failure.code)),
+            Err(failure) => (TurnOutcome::Failed, Some(failure.code)),
+        };
+        let usage = done.as_ref().map_or_else(|failure| failure.usage, |done| done.usage);
+        step::note_usage(&mut span, usage);
+        self.services.metrics.turn(self.request.agent.definition.id.as_str(), outcome, self.began.elapsed());
+        span.close(code);
+        done
+    }
+
+    fn open_span(&self) -> OpenSpan {
+        let agent = &self.request.agent;
+        let id = agent.definition.id.as_str();
+        let mut span = self.trace.open("invoke_agent", id);
+        span.set("gen_ai.agent.id", id);
+        span.set("gen_ai.conversation.id", self.request.key.thread.as_str());
+        span.set("roster.resource", self.request.key.resource.as_str());
+        span.set("roster.turn", self.id.as_str());
+        span.set("roster.generation", agent.generation);
+        span.set("roster.fingerprint", agent.definition.fingerprint.as_str());
+        span
+    }
+
+    async fn walk(&self, trace: &TraceContext) -> Result<Done, Failure> {
+        self.ready()?;
+        let held = self.within(self.hold_thread()).await?;
+        let opened = self.within(self.open()).await;
+        let (context, mut answer) = match opened {
+            Ok(opened) => opened,
+            Err(failure) => {
+                // The question may have been stored just before: give the thread back.
+                self.save_last(None).await.ok();
+                return Err(failure);
+            }
+        };
+        let started =
+            TurnEvent::Started { turn: self.id.clone(), key: self.request.key.clone(), message: self.message.clone() };
+        let outcome = self
+            .within(async {
+                self.emit(started).await;
+                self.converse(&context, &mut answer, trace).await
+            })
+            .await;
+        let closed = self.close(outcome, answer).await;
+        drop(held);
+        closed
+    }
+
+    /// At least one model can be asked.
+    fn ready(&self) -> Result<(), Failure> {
+        let mut first = None;
+        for bound in &self.request.agent.models {
+            match bound.provider.ready() {
+                Ok(()) => return Ok(()),
+                Err(error) => first = first.or(Some(error)),
+            }
+        }
+        first.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    /// Runs `work` until it is done, the client leaves, time is up or the runtime stops. Finished work always wins.
+    async fn within<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+        tokio::select! {
+            biased;
+            result = work => result,
+            () = self.cancel.cancelled() => Err(Failure::cancelled()),
+            () = self.services.stop.cancelled() => {
+                let mut failure = Failure::cancelled();
+                failure.message = "the runtime is stopping".to_owned();
+                Err(failure)
+            }
+            () = tokio::time::sleep_until(self.deadline) => {
+                let seconds = self.services.limits.turn_timeout.as_secs_f64();
+                Err(Failure::new(FailureKind::Timeout, "turn_timeout", format!("the turn took longer than {seconds} s")))
+            }
+        }
+    }
+
+    async fn hold_thread(&self) -> Result<Option<Held>, Failure> {
+        Ok(match self.memory() {
+            Some(_) => Some(self.services.locks.acquire(&self.request.key).await),
+            None => None,
+        })
+    }
+
+    /// Model calls and tools, until the model is done or `max_steps` is reached.
+    async fn converse(
+        &self,
+        context: &Context,
+        answer: &mut Answer,
+        trace: &TraceContext,
+    ) -> Result<FinishReason, Failure> {
+        let most = self.request.agent.definition.max_steps.max(1);
+        for _ in 0..most {
+            if !self.lineage.spend() {
+                let message = format!("the request used up its {} model calls", orchestrate::TREE_BUDGET);
+                return Err(Failure::new(FailureKind::Budget, "budget_exhausted", message));
+            }
+            let step = step::run(self, context, answer, trace).await?;
+            if step.calls.is_empty() || step.reason == StopReason::ContentFilter {
+                return Ok(step.reason.into());
+            }
+            // On record before a tool may do something: a killed process leaves what it may have done.
+            self.save_running(answer).await?;
+            orchestrate::run_calls(self, &step.calls, answer, trace).await;
+            self.save_running(answer).await?;
+        }
+        Ok(FinishReason::ToolCalls)
+    }
+
+    pub(super) fn row(&self, role: Role, parts: Vec<Part>, status: MessageStatus) -> Message {
+        Message {
+            id: MessageId::fresh(self.services.ids.as_ref()),
+            role,
+            parts,
+            created_at: self.services.clock.now(),
+            status,
+            origin: None,
+            metadata: Map::new(),
+        }
+    }
+
+    fn answer_row(&self, parts: Vec<Part>, status: MessageStatus) -> Message {
+        let agent = &self.request.agent;
+        Message {
+            id: self.message.clone(),
+            origin: Some(Origin {
+                agent: agent.definition.id.clone(),
+                generation: agent.generation,
+                fingerprint: agent.definition.fingerprint.clone(),
+            }),
+            ..self.row(Role::Assistant, parts, status)
+        }
+    }
+
+    async fn save_running(&self, answer: &Answer) -> Result<(), Failure> {
+        let Some(memory) = self.memory() else { return Ok(()) };
+        let message = Some(self.answer_row(answer.parts.clone(), MessageStatus::Running));
+        let save = SaveAnswer { key: self.request.key.clone(), turn: self.id.clone(), message, last: false };
+        memory.store.save_answer(save).await.map_err(|error| self.store_failed(&error))
+    }
+
+    async fn save_last(&self, message: Option<Message>) -> Result<(), Failure> {
+        let Some(memory) = self.memory() else { return Ok(()) };
+        let save = SaveAnswer { key: self.request.key.clone(), turn: self.id.clone(), message, last: true };
+        memory.store.save_answer(save).await.map_err(|error| self.store_failed(&error))
+    }
+
+    /// The last write; only after it may the door say that the turn is over.
+    async fn close(&self, outcome: Result<FinishReason, Failure>, mut answer: Answer) -> Result<Done, Failure> {
+        let text = answer.last_text();
+        let usage = answer.usage;
+        let status = match &outcome {
+            Ok(_) => MessageStatus::Complete,
+            Err(failure) if failure.kind == FailureKind::Cancelled => MessageStatus::Interrupted,
+            Err(failure) => {
+                answer.parts.push(Part::Error { code: failure.code.to_owned(), message: failure.message.clone() });
+                MessageStatus::Failed
+            }
+        };
+        // An interrupted turn that said nothing leaves no row: nothing empty stands as an answer.
+        let message = (!answer.parts.is_empty()).then(|| self.answer_row(answer.parts, status));
+        let saved = self.save_last(message).await;
+        let reason = outcome.map_err(|mut failure| {
+            failure.usage = usage;
+            failure
+        })?;
+        saved?;
+        Ok(Done { reason, usage, text })
+    }
+
+    pub(super) fn store_failed(&self, error: &roster_model::storage::StoreError) -> Failure {
+        tracing::error!(agent = %self.request.agent.definition.id, turn = %self.id, kind = ?error.kind, %error, "sessions store failed");
+        Failure::from(error)
+    }
+}

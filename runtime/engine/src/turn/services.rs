@@ -1,0 +1,134 @@
+//! What every turn is handed: clock, ids, limits, and the tracker that owns its task.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use roster_model::id::{IdSource, MessageId, ThreadKey, TurnId};
+use roster_model::time::Clock;
+use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+
+use super::event::TurnEvent;
+use super::lock::ThreadLocks;
+use crate::trace::{Metrics, Recorder, TraceContext};
+
+/// Bounds of all turns together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// From request to end.
+    pub turn_timeout: Duration,
+    /// At once; one more is refused.
+    pub concurrent_turns: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { turn_timeout: Duration::from_secs(180), concurrent_turns: 512 }
+    }
+}
+
+/// What every turn is handed. One per process.
+pub struct Services {
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Fresh ids.
+    pub ids: Arc<dyn IdSource>,
+    /// Owns every turn's task; shutdown waits for it.
+    pub tracker: TaskTracker,
+    /// Cancelled when the runtime begins to stop: no new turn begins.
+    pub draining: CancellationToken,
+    /// Cancelled when the time for draining is over: turns still running are interrupted.
+    pub stop: CancellationToken,
+    /// Bounds.
+    pub limits: Limits,
+    /// Counters of this process.
+    pub metrics: Arc<Metrics>,
+    /// Where spans go; `None`: nowhere.
+    pub recorder: Option<Arc<Recorder>>,
+    pub(super) places: Arc<Semaphore>,
+    pub(super) locks: ThreadLocks,
+}
+
+impl Services {
+    /// Services with these sources and bounds.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>, limits: Limits) -> Self {
+        Self {
+            clock,
+            ids,
+            tracker: TaskTracker::new(),
+            draining: CancellationToken::new(),
+            stop: CancellationToken::new(),
+            limits,
+            metrics: Arc::default(),
+            recorder: None,
+            places: Arc::new(Semaphore::new(limits.concurrent_turns)),
+            locks: ThreadLocks::default(),
+        }
+    }
+
+    /// The same, with spans going to `recorder`.
+    #[must_use]
+    pub fn recording(mut self, recorder: Arc<Recorder>) -> Self {
+        self.recorder = Some(recorder);
+        self
+    }
+
+    /// A new trace.
+    pub(super) fn trace(&self) -> TraceContext {
+        TraceContext::root(self.recorder.clone(), Arc::clone(&self.clock), Arc::clone(&self.ids))
+    }
+
+    /// The counters as OpenMetrics text.
+    #[must_use]
+    pub fn metrics_text(&self) -> String {
+        let lost = self.recorder.as_ref().map_or(0, |recorder| recorder.lost());
+        self.metrics.text(self.turns_running(), lost)
+    }
+
+    /// Turns under way now.
+    #[must_use]
+    pub fn turns_running(&self) -> usize {
+        self.limits.concurrent_turns.saturating_sub(self.places.available_permits())
+    }
+}
+
+/// Why a turn was not begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TurnRefused {
+    /// `concurrent_turns` are running.
+    #[error("too many turns are running; try again in a moment")]
+    Busy,
+    /// The runtime is stopping.
+    #[error("the runtime is stopping")]
+    Draining,
+    /// There is no user message to answer.
+    #[error("`messages` holds no user message to answer")]
+    NoQuestion,
+}
+
+/// The receiving end of a turn. Dropping it tells the turn that the client left.
+pub struct TurnStream {
+    /// The turn.
+    pub turn: TurnId,
+    /// Owner and thread.
+    pub key: ThreadKey,
+    /// The id of the assistant's message.
+    pub message: MessageId,
+    pub(super) events: mpsc::Receiver<TurnEvent>,
+    /// Cancels the turn when the stream is dropped; absent for agents that finish anyway.
+    pub(super) _guard: Option<DropGuard>,
+}
+
+impl TurnStream {
+    /// The next event; `None` after the last.
+    pub async fn next(&mut self) -> Option<TurnEvent> {
+        self.events.recv().await
+    }
+
+    /// The next event for a stream's poll function.
+    pub fn poll_next(&mut self, context: &mut std::task::Context<'_>) -> std::task::Poll<Option<TurnEvent>> {
+        self.events.poll_recv(context)
+    }
+}

@@ -1,0 +1,167 @@
+//! One model call: asked, read to its end, told to the client as it comes.
+
+use futures_util::StreamExt;
+use roster_model::message::ToolCall;
+use roster_model::provider::{Delta, DeltaStream, ProviderError, ProviderErrorKind, StopReason, Usage};
+use tokio::time::Instant;
+
+use super::answer::{Answer, OpenCall};
+use super::context::Context;
+use super::event::{Failure, TurnEvent};
+use super::run::Turn;
+use crate::registry::BoundModel;
+use crate::trace::{OpenSpan, TraceContext};
+
+/// What a model call came to.
+pub(super) struct Step {
+    pub(super) reason: StopReason,
+    pub(super) calls: Vec<ToolCall>,
+}
+
+/// A model that began to answer.
+struct Begun {
+    delta: Delta,
+    stream: DeltaStream,
+    span: OpenSpan,
+    /// `provider/model`.
+    model: String,
+}
+
+/// Asks the agent's models in their order until one begins to answer.
+async fn open(turn: &Turn, context: &Context, answer: &Answer, trace: &TraceContext) -> Result<Begun, ProviderError> {
+    let agent = &turn.request.agent;
+    let mut last = ProviderError::new(ProviderErrorKind::NotFound, "the agent has no model");
+    for bound in &agent.models {
+        let asked = Instant::now();
+        let mut span = trace.open("chat", &bound.model);
+        span.set("gen_ai.provider.name", bound.provider.name());
+        span.set("gen_ai.request.model", bound.model.as_str());
+        match first_delta(bound, context.completion(agent, &bound.model, &answer.parts)).await {
+            Ok((delta, stream)) => {
+                turn.services.metrics.first_token(asked.elapsed());
+                return Ok(Begun { delta, stream, span, model: bound.name.clone() });
+            }
+            Err(error) => {
+                turn.services.metrics.model_call(&bound.name, error.kind.code(), error.usage);
+                span.close(Some(error.kind.code()));
+                tracing::warn!(agent = %agent.definition.id, model = %bound.name, code = error.kind.code(), %error, "model call failed");
+                let refused = matches!(error.kind, ProviderErrorKind::BadRequest | ProviderErrorKind::ContentFilter);
+                last = error;
+                if refused {
+                    break;
+                }
+            }
+        }
+    }
+    Err(last)
+}
+
+async fn first_delta(
+    bound: &BoundModel,
+    completion: roster_model::provider::Completion,
+) -> Result<(Delta, DeltaStream), ProviderError> {
+    let mut stream = bound.provider.complete(completion).await?;
+    match stream.next().await {
+        Some(Ok(delta)) => Ok((delta, stream)),
+        Some(Err(error)) => Err(error),
+        None => Err(no_end()),
+    }
+}
+
+fn no_end() -> ProviderError {
+    ProviderError::new(ProviderErrorKind::Truncated, "the model's answer broke off")
+}
+
+/// Runs one model call. What it says is in `answer` also when it fails or is dropped half-way.
+pub(super) async fn run(
+    turn: &Turn,
+    context: &Context,
+    answer: &mut Answer,
+    trace: &TraceContext,
+) -> Result<Step, Failure> {
+    answer.begin_step();
+    let mut begun = open(turn, context, answer, trace).await?;
+    let read = read(turn, answer, &mut begun).await;
+    let (outcome, usage) = match &read {
+        Ok((_, usage)) => ("ok", *usage),
+        Err(error) => (error.kind.code(), error.usage),
+    };
+    answer.spend(usage);
+    note_usage(&mut begun.span, usage);
+    turn.services.metrics.model_call(&begun.model, outcome, usage);
+    begun.span.close((outcome != "ok").then_some(outcome));
+    let (step, usage) = read?;
+    turn.emit(TurnEvent::StepFinished { reason: step.reason, usage }).await;
+    Ok(step)
+}
+
+async fn read(turn: &Turn, answer: &mut Answer, begun: &mut Begun) -> Result<(Step, Usage), ProviderError> {
+    let mut open_calls: Vec<OpenCall> = Vec::new();
+    let mut delta = std::mem::replace(&mut begun.delta, Delta::Text(String::new()));
+    loop {
+        if let Delta::End { reason, usage, model } = delta {
+            if let Some(model) = model {
+                begun.span.set("gen_ai.response.model", model);
+            }
+            let calls = finish_calls(turn, answer, open_calls).await;
+            return Ok((Step { reason, calls }, usage));
+        }
+        take(turn, answer, &mut open_calls, delta).await;
+        delta = match begun.stream.next().await {
+            Some(next) => next?,
+            None => return Err(no_end()),
+        };
+    }
+}
+
+/// Tokens as the conventions name them.
+pub(super) fn note_usage(span: &mut OpenSpan, usage: Usage) {
+    for (key, count) in
+        [("gen_ai.usage.input_tokens", usage.input_tokens), ("gen_ai.usage.output_tokens", usage.output_tokens)]
+    {
+        if let Some(count) = count {
+            span.set(key, count);
+        }
+    }
+}
+
+async fn take(turn: &Turn, answer: &mut Answer, open_calls: &mut Vec<OpenCall>, delta: Delta) {
+    match delta {
+        Delta::Text(piece) => {
+            answer.text(&piece);
+            turn.emit(TurnEvent::Text(piece)).await;
+        }
+        Delta::Reasoning(piece) => {
+            answer.reasoning(&piece);
+            turn.emit(TurnEvent::Reasoning(piece)).await;
+        }
+        Delta::ReasoningOpaque(value) => answer.reasoning_opaque(value),
+        Delta::ToolCall { id, name, .. } => {
+            let id = answer.call_id(id, turn.services.ids.as_ref());
+            open_calls.push(OpenCall { id: id.clone(), name: name.clone(), text: String::new() });
+            turn.emit(TurnEvent::ToolStarted { id, name }).await;
+        }
+        Delta::ToolArguments { index, fragment } => {
+            if let Some(open) = open_calls.get_mut(index) {
+                open.text.push_str(&fragment);
+                turn.emit(TurnEvent::ToolArguments { id: open.id.clone(), fragment }).await;
+            }
+        }
+        Delta::End { .. } => {}
+    }
+}
+
+async fn finish_calls(turn: &Turn, answer: &mut Answer, open_calls: Vec<OpenCall>) -> Vec<ToolCall> {
+    let mut calls = Vec::with_capacity(open_calls.len());
+    for open in open_calls {
+        let call = answer.call(open);
+        turn.emit(TurnEvent::ToolCalled {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            arguments: call.arguments.clone(),
+        })
+        .await;
+        calls.push(call);
+    }
+    calls
+}

@@ -1,0 +1,53 @@
+//! What a turn leaves in observability, and that it never depends on it.
+
+use std::sync::atomic::Ordering;
+
+use roster_model::provider::{ProviderError, ProviderErrorKind};
+use serde_json::Value;
+
+use crate::double::{CLERK, Say, World, all, calls, names};
+
+async fn flush(world: &World) {
+    world.services.recorder.as_ref().unwrap().flush().await;
+}
+
+#[tokio::test]
+async fn a_turn_is_a_tree_of_spans() {
+    let world = World::new(&[CLERK]);
+    world.model.say(calls(&[("c1", "pay", "{\"amount\":1}")]));
+    all(world.ask("t", "pay")).await;
+    flush(&world).await;
+    let spans = world.observed.spans.lock().unwrap().clone();
+    let root = spans.iter().find(|span| span.parent_id.is_none()).unwrap();
+    let below: Vec<_> = spans.iter().filter(|span| span.parent_id.as_ref() == Some(&root.span_id)).collect();
+    let found: Vec<_> = below.iter().map(|span| span.name.as_str()).collect();
+    assert_eq!(root.name, "invoke_agent clerk");
+    assert_eq!(found, ["chat echo", "execute_tool pay", "chat echo"]);
+    assert!(spans.iter().all(|span| span.trace_id == root.trace_id && span.error.is_none()));
+    assert_eq!(root.attributes["gen_ai.usage.input_tokens"], 14, "both model calls");
+    assert_eq!(root.attributes["gen_ai.conversation.id"], "t");
+    assert!(!spans.iter().any(|span| Value::Object(span.attributes.clone()).to_string().contains("Be brief")));
+}
+
+#[tokio::test]
+async fn a_failure_is_named_in_the_span_and_the_counters() {
+    let world = World::new(&[CLERK]);
+    world.model.say(vec![Say::Fail(ProviderError::new(ProviderErrorKind::Auth, "401"))]);
+    all(world.ask("t", "hi")).await;
+    flush(&world).await;
+    let errors: Vec<_> = world.observed.spans.lock().unwrap().iter().map(|span| span.error.clone()).collect();
+    assert_eq!(errors, [Some("provider_auth".to_owned()), Some("provider_auth".to_owned())]);
+    let text = world.services.metrics_text();
+    assert!(text.contains("roster_turns_total{agent=\"clerk\",outcome=\"failed\"} 1"), "{text}");
+    assert!(text.contains("roster_model_calls_total{name=\"stub/echo\",outcome=\"provider_auth\"} 1"), "{text}");
+}
+
+#[tokio::test]
+async fn a_broken_observability_store_is_counted_and_hurts_no_turn() {
+    let world = World::new(&[CLERK]);
+    world.observed.fails.store(true, Ordering::SeqCst);
+    assert!(names(&all(world.ask("t", "hi")).await).ends_with("done:stop"));
+    flush(&world).await;
+    assert_eq!(world.services.recorder.as_ref().unwrap().lost(), 2);
+    assert!(world.services.metrics_text().contains("roster_observations_lost_total 2"));
+}

@@ -1,0 +1,281 @@
+//! From a project folder to a runtime: the one place where files, store, providers, tools and registry meet.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use roster_engine::registry::{Candidate, Catalog, Prepared, Registry, check_names, prepare};
+use roster_engine::turn::{Limits, Services};
+use roster_engine::definition::{ModelChoice, Problem};
+use roster_model::id::IdSource;
+use roster_model::storage::{ConversationStore, OperatorStore};
+use roster_model::time::Clock;
+use roster_storage::sqlite::{self, SqliteStore};
+use roster_storage::unavailable::UnavailableStore;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::catalog::catalog;
+use crate::clock::{RandomIds, SystemClock};
+use crate::config::{AgentFile, ProjectFiles, RuntimeConfig, read_project};
+use crate::error::HostError;
+use crate::paths::{RootError, find_root};
+use crate::{environment, output, render, shutdown};
+
+/// A project as it was read: its root, and all its files with all their problems.
+pub struct Project {
+    /// The root.
+    pub root: PathBuf,
+    /// What was read.
+    pub files: ProjectFiles,
+    /// The texts of the agents' files, for showing places; filled when the agents are taken out of `files`.
+    texts: HashMap<String, Arc<str>>,
+}
+
+/// Finds the root and reads every file once. What is wrong with the files is among them, not an error.
+///
+/// # Errors
+/// [`HostError`] when no root can be settled on.
+pub fn read(asked: Option<&Path>) -> Result<Project, HostError> {
+    let root = root(asked)?;
+    let files = read_project(&root, &environment::variable);
+    Ok(Project { root, files, texts: HashMap::new() })
+}
+
+/// The root alone, from `--root`, `ROSTER_ROOT` or the way up from the working directory.
+///
+/// # Errors
+/// As [`read`].
+pub fn root(asked: Option<&Path>) -> Result<PathBuf, HostError> {
+    let variable = environment::variable("ROSTER_ROOT").map(PathBuf::from);
+    let from = environment::working_directory()?;
+    find_root(asked.or(variable.as_deref()), &from).map_err(no_root)
+}
+
+fn no_root(error: RootError) -> HostError {
+    let mut message = error.to_string();
+    if let RootError::Unparsable { problems, source_text, .. } = &error {
+        let shown = render::to_text(problems, &|_| Some(source_text.as_str()), output::stderr_style());
+        message = format!("{message}\n{}", shown.trim_end());
+    }
+    HostError::environment(message).hint(error.hint())
+}
+
+impl Project {
+    /// The configuration.
+    ///
+    /// # Errors
+    /// [`HostError::Configuration`] with every problem of `runtime.toml` when it cannot be used.
+    pub fn config(&self) -> Result<&RuntimeConfig, HostError> {
+        self.files.runtime.as_ref().ok_or_else(|| {
+            let of_runtime = |problem: &&Problem| problem.file == crate::paths::RUNTIME_FILE;
+            let problems: Vec<Problem> = self.files.problems.iter().filter(of_runtime).cloned().collect();
+            HostError::Configuration { rendered: self.rendered(&problems) }
+        })
+    }
+
+    /// The text of a file that a problem points into.
+    #[must_use]
+    pub fn source(&self, file: &str) -> Option<&str> {
+        self.texts.get(file).map(AsRef::as_ref).or_else(|| self.files.source(file))
+    }
+
+    /// Takes the agents out, to be resolved or assembled.
+    fn candidates(&mut self) -> Vec<Candidate> {
+        let agents = std::mem::take(&mut self.files.agents);
+        let mut candidates = Vec::with_capacity(agents.len());
+        for agent in agents {
+            let AgentFile { id, file, definition, positions, problems } = agent;
+            self.texts.insert(file.clone(), Arc::clone(&positions.source));
+            candidates.push(Candidate { id, file, definition, positions, problems });
+        }
+        candidates
+    }
+
+    /// Problems as a person reads them on stderr.
+    #[must_use]
+    pub fn rendered(&self, problems: &[Problem]) -> String {
+        render::to_text(problems, &|file| self.source(file), output::stderr_style())
+    }
+}
+
+/// Every problem of every file, names included. Opens no store, calls no factory, connects to nothing.
+///
+/// # Errors
+/// [`HostError::Internal`] when the means to look names up cannot be made.
+pub fn all_problems(project: &mut Project) -> Result<Vec<Problem>, HostError> {
+    let mut problems = project.files.all_problems();
+    // Without a configuration no name of a model means anything; its own problems are listed.
+    if let Some(config) = &project.files.runtime {
+        let catalog = catalog_without_store(config)?;
+        let candidates = project.candidates();
+        problems.extend(check_names(&catalog, &candidates));
+        problems.extend(candidates.iter().flat_map(missing_keys));
+        render::sort(&mut problems);
+    }
+    Ok(problems)
+}
+
+/// The agents as they would be served, assembled over a store that is never asked.
+///
+/// # Errors
+/// [`HostError`] when `runtime.toml` cannot be used.
+pub fn preview(project: &mut Project) -> Result<Prepared, HostError> {
+    let catalog = catalog_without_store(project.config()?)?;
+    Ok(prepared(project, &catalog, &Registry::default()))
+}
+
+/// Whether this name means a model.
+///
+/// # Errors
+/// [`HostError::Environment`] with what was probably meant.
+pub fn check_model(project: &Project, name: &str) -> Result<(), HostError> {
+    let catalog = catalog_without_store(project.config()?)?;
+    match catalog.models.resolve(&ModelChoice::Named(name.to_owned())) {
+        Ok(_) => Ok(()),
+        Err(fault) => {
+            let error = HostError::environment(fault.message);
+            Err(fault.help.into_iter().fold(error, HostError::hint))
+        }
+    }
+}
+
+fn catalog_without_store(config: &RuntimeConfig) -> Result<Catalog, HostError> {
+    let store = Arc::new(UnavailableStore::new("the store is not opened while checking"));
+    catalog(config, store, Arc::new(SystemClock), Arc::new(RandomIds))
+}
+
+/// A warning for each model table whose variable is not set; those of `runtime.toml` are found with the file.
+fn missing_keys(candidate: &Candidate) -> Vec<Problem> {
+    let choices = candidate.definition.iter().flat_map(|definition| definition.model.iter().enumerate());
+    let unset = choices.filter_map(|(at, choice)| match choice {
+        ModelChoice::Table(table) => Some((at, table.api_key_env.as_deref()?)),
+        ModelChoice::Named(_) => None,
+    });
+    let warning = |(at, variable): (usize, &str)| {
+        let message = format!("the variable `{variable}` is not set: turns of this agent will fail");
+        let span = candidate.positions.model.get(at).cloned();
+        let problem = candidate.positions.warning("key_missing", span, message).of(candidate.id.as_str());
+        problem.help(format!("set {variable} before starting"))
+    };
+    unset.filter(|(_, variable)| environment::variable(variable).is_none()).map(warning).collect()
+}
+
+fn prepared(project: &mut Project, catalog: &Catalog, registry: &Registry) -> Prepared {
+    let mut candidates = project.candidates();
+    for candidate in &mut candidates {
+        let missing = missing_keys(candidate);
+        candidate.problems.extend(missing);
+    }
+    prepare(catalog, &registry.snapshot(), candidates, std::mem::take(&mut project.files.problems))
+}
+
+/// A runtime assembled: everything but its listeners.
+pub struct Assembly {
+    /// The agents.
+    pub registry: Arc<Registry>,
+    /// Clock, ids, limits, and the tracker of every task.
+    pub services: Arc<Services>,
+    /// The sessions store; the agents' memories hold the same one.
+    pub store: Arc<dyn ConversationStore>,
+    /// The same store as the operator sees it.
+    pub operator: Arc<dyn OperatorStore>,
+    /// The same store once more, for closing it; `None` while it cannot be used.
+    sessions: Option<Arc<SqliteStore>>,
+}
+
+/// Opens the store, makes the catalog and publishes the first registry.
+///
+/// # Errors
+/// [`HostError`] when `runtime.toml` cannot be used, or the sessions database is not this runtime's to write. A
+/// damaged one is no error: the runtime serves degraded.
+pub fn assemble(project: &mut Project) -> Result<Assembly, HostError> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let ids: Arc<dyn IdSource> = Arc::new(RandomIds);
+    let config = project.config()?;
+    let limits = Limits { turn_timeout: config.limits.turn_timeout, concurrent_turns: config.limits.concurrent_turns };
+    let sessions = open_sessions(&project.root.join(&config.storage.sessions), &clock)?;
+    let (store, operator) = sockets(&sessions);
+    let catalog = catalog(config, Arc::clone(&store), Arc::clone(&clock), Arc::clone(&ids))?;
+    let registry = Arc::new(Registry::default());
+    registry.publish(prepared(project, &catalog, &registry));
+    let services = Arc::new(Services::new(clock, ids, limits));
+    Ok(Assembly { registry, services, store, operator, sessions: sessions.ok() })
+}
+
+/// The store, or why it cannot be used.
+type Sessions = Result<Arc<SqliteStore>, UnavailableStore>;
+
+fn sockets(sessions: &Sessions) -> (Arc<dyn ConversationStore>, Arc<dyn OperatorStore>) {
+    match sessions {
+        Ok(store) => (Arc::clone(store) as _, Arc::clone(store) as _),
+        Err(unavailable) => (Arc::new(unavailable.clone()), Arc::new(unavailable.clone())),
+    }
+}
+
+/// The one caller of the one function that opens the store.
+fn open_sessions(path: &Path, clock: &Arc<dyn Clock>) -> Result<Sessions, HostError> {
+    match sqlite::open(path, &sqlite::Options::new(Arc::clone(clock))) {
+        Ok(store) => Ok(Ok(Arc::new(store))),
+        Err(error) if error.kind().serves_degraded() => {
+            let (reason, hint) = told(&error);
+            tracing::error!(hint, "sessions database unusable, serving degraded: {reason}");
+            Ok(Err(UnavailableStore::new(reason)))
+        }
+        Err(error) => {
+            let (message, hint) = told(&error);
+            let error = HostError::environment(format!("sessions database {message}"));
+            Err(hint.into_iter().fold(error, HostError::hint))
+        }
+    }
+}
+
+/// The message with its causes, and what to do, which the store writes on a line of its own.
+pub(crate) fn told(error: &dyn std::error::Error) -> (String, Option<String>) {
+    let whole = error.to_string();
+    let (mut message, hint) = match whole.split_once("\nhint: ") {
+        Some((message, hint)) => (message.to_owned(), Some(hint.to_owned())),
+        None => (whole, None),
+    };
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        message = format!("{message}: {inner}");
+        cause = inner.source();
+    }
+    (message, hint)
+}
+
+impl Assembly {
+    /// Lets turns end, at most for [`shutdown::WIND_UP`], and closes the store.
+    pub async fn close(self) {
+        self.services.draining.cancel();
+        self.services.tracker.close();
+        if tokio::time::timeout(shutdown::WIND_UP, self.services.tracker.wait()).await.is_err() {
+            self.services.stop.cancel();
+            let _ = tokio::time::timeout(shutdown::WIND_UP, self.services.tracker.wait()).await;
+        }
+        self.close_store().await;
+    }
+
+    /// Closes the store: what was acknowledged is already durable, this tidies up behind it.
+    pub async fn close_store(self) {
+        if let Some(sessions) = &self.sessions {
+            sessions.close().await;
+        }
+    }
+}
+
+/// Most workers: what a turn costs is waiting, and the store has threads of its own.
+const MOST_WORKERS: usize = 8;
+
+/// The tokio runtime of a process: a worker for each core, at least two.
+///
+/// # Errors
+/// [`HostError::Internal`] when the system gives no threads.
+pub fn runtime() -> Result<Runtime, HostError> {
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    Builder::new_multi_thread()
+        .worker_threads(cores.clamp(2, MOST_WORKERS))
+        .enable_all()
+        .build()
+        .map_err(|error| HostError::Internal(format!("no threads: {error}")))
+}

@@ -1,0 +1,208 @@
+//! What names in definitions stand for: the models of `runtime.toml`, the memory factory, the built-in tools.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use roster_engine::definition::{MemoryConfig, ModelChoice, ModelTable, suggest};
+use roster_engine::memory::{FactoryError, Memory, MemoryFactory, Policy};
+use roster_engine::registry::{BoundModel, Catalog, ModelSource, NameFault};
+use roster_model::id::IdSource;
+use roster_model::provider::Provider;
+use roster_model::storage::ConversationStore;
+use roster_model::time::Clock;
+use roster_provider::client::{ClientOptions, HttpClient};
+use roster_provider::config::{self as provider, Dialect, Key};
+use roster_provider::demo::DemoProvider;
+
+use crate::config::models::{DEMO, ModelNames, ResolvedModel};
+use crate::config::{ProviderConfig, ProviderKey, RuntimeConfig};
+use crate::environment;
+use crate::error::HostError;
+
+/// The models of the demo provider, for checking names before anybody asks.
+const DEMO_MODELS: [&str; 3] = ["pro", "flash", "thinking"];
+/// How long making a connection may take for a tool.
+const TOOL_CONNECT: Duration = Duration::from_secs(10);
+
+/// The catalog of this configuration. Connects to nothing and calls no factory.
+///
+/// # Errors
+/// [`HostError::Internal`] when no HTTP client can be made at all.
+pub fn catalog(
+    config: &RuntimeConfig,
+    store: Arc<dyn ConversationStore>,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdSource>,
+) -> Result<Catalog, HostError> {
+    let models = Models::new(config, Arc::clone(&clock), ids);
+    let tools = roster_tools::builtin(tool_client()?, clock);
+    let create_memory: Arc<dyn MemoryFactory> = Arc::new(CreateMemory { store });
+    Ok(Catalog {
+        factories: BTreeMap::from([("create_memory".to_owned(), create_memory)]),
+        tools: tools.into_iter().collect(),
+        models: Arc::new(models),
+        revision: 1,
+    })
+}
+
+/// The client that tools ask the network with.
+fn tool_client() -> Result<reqwest::Client, HostError> {
+    // Whoever was first chose the same.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    reqwest::Client::builder()
+        .user_agent(concat!("roster/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(TOOL_CONNECT)
+        .build()
+        .map_err(|error| HostError::Internal(format!("the HTTP client of tools cannot be made: {error}")))
+}
+
+/// `create_memory`: the one sessions store and the window the definition asks for.
+struct CreateMemory {
+    store: Arc<dyn ConversationStore>,
+}
+
+impl MemoryFactory for CreateMemory {
+    fn create(&self, config: &MemoryConfig) -> Result<Memory, FactoryError> {
+        if let Some(key) = config.config.keys().next() {
+            let message = format!("`create_memory` takes no `config`, but `{key}` is set");
+            return Err(FactoryError { message });
+        }
+        Ok(Memory { store: Arc::clone(&self.store), policy: Policy { window: config.window } })
+    }
+}
+
+/// Models by the names of `runtime.toml`, and those that definitions describe themselves.
+pub struct Models {
+    names: ModelNames,
+    providers: HashMap<String, ProviderConfig>,
+    http: HttpClient,
+    /// Providers made so far: one for each distinct configuration, shared by all agents.
+    made: Mutex<HashMap<Identity, Arc<dyn Provider>>>,
+}
+
+/// What makes two providers the same one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Identity {
+    /// A provider of `runtime.toml`, or `demo`.
+    Named(String),
+    /// A model table's: its address and the variable of its key.
+    Table(String, Option<String>),
+}
+
+impl Models {
+    /// The models of this configuration. All providers share one set of connections.
+    #[must_use]
+    pub fn new(config: &RuntimeConfig, clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>) -> Self {
+        Self {
+            names: config.models.clone(),
+            providers: config.providers.iter().map(|one| (one.name.clone(), one.clone())).collect(),
+            http: HttpClient::new(ClientOptions::new(clock, ids)),
+            made: Mutex::default(),
+        }
+    }
+
+    fn named(&self, name: &str) -> Result<BoundModel, NameFault> {
+        let ResolvedModel { provider, model } = self.names.resolve(name).map_err(|fault| NameFault {
+            code: fault.code,
+            message: fault.message,
+            help: Some(fault.help),
+        })?;
+        if provider == DEMO {
+            check_demo(&model)?;
+        }
+        let made = self.make(Identity::Named(provider.clone()), || match self.providers.get(&provider) {
+            Some(config) => provider::build(of_runtime(config)?, &self.http).map_err(fault),
+            None => Ok(Arc::new(DemoProvider::new())),
+        })?;
+        Ok(BoundModel { name: format!("{provider}/{model}"), provider: made, model })
+    }
+
+    fn table(&self, table: &ModelTable) -> Result<BoundModel, NameFault> {
+        let host = host_of(&table.base_url);
+        let identity = Identity::Table(table.base_url.clone(), table.api_key_env.clone());
+        let made = self.make(identity, || {
+            let mut config = provider::ProviderConfig::new(host, dialect(&table.dialect)?, table.base_url.clone());
+            config.key = match &table.api_key_env {
+                None => Key::None,
+                Some(variable) => match environment::variable(variable) {
+                    Some(key) => Key::Value(key),
+                    None => Key::Missing { variable: variable.clone() },
+                },
+            };
+            provider::build(config, &self.http).map_err(fault)
+        })?;
+        Ok(BoundModel { name: format!("{host}/{}", table.id), provider: made, model: table.id.clone() })
+    }
+
+    fn make(
+        &self,
+        identity: Identity,
+        make: impl FnOnce() -> Result<Arc<dyn Provider>, NameFault>,
+    ) -> Result<Arc<dyn Provider>, NameFault> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(provider) = made.get(&identity) {
+            return Ok(Arc::clone(provider));
+        }
+        let provider = make()?;
+        made.insert(identity, Arc::clone(&provider));
+        Ok(provider)
+    }
+}
+
+impl ModelSource for Models {
+    fn resolve(&self, choice: &ModelChoice) -> Result<BoundModel, NameFault> {
+        match choice {
+            ModelChoice::Named(name) => self.named(name),
+            ModelChoice::Table(table) => self.table(table),
+        }
+    }
+}
+
+fn check_demo(model: &str) -> Result<(), NameFault> {
+    if DEMO_MODELS.contains(&model) {
+        return Ok(());
+    }
+    let help = match suggest(model, DEMO_MODELS) {
+        Some(meant) => format!("did you mean `{DEMO}/{meant}`?"),
+        None => format!("it has {}", DEMO_MODELS.map(|name| format!("`{DEMO}/{name}`")).join(", ")),
+    };
+    let message = format!("provider `{DEMO}` has no model `{model}`");
+    Err(NameFault { code: "unknown_model", message, help: Some(help) })
+}
+
+fn of_runtime(config: &ProviderConfig) -> Result<provider::ProviderConfig, NameFault> {
+    let mut made = provider::ProviderConfig::new(&config.name, dialect(&config.dialect)?, &config.base_url);
+    made.stream = config.stream;
+    made.key = match &config.key {
+        ProviderKey::None => Key::None,
+        ProviderKey::Set(secret) => Key::Value(secret.expose().to_owned()),
+        ProviderKey::Missing { variable } => Key::Missing { variable: variable.clone() },
+    };
+    Ok(made)
+}
+
+fn dialect(name: &str) -> Result<Dialect, NameFault> {
+    match name {
+        "openai" => Ok(Dialect::OpenAi),
+        other => {
+            let message = format!("this version does not speak the dialect `{other}` yet");
+            Err(NameFault { code: "not_available_yet", message, help: Some("it speaks `openai`".to_owned()) })
+        }
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "used as the function of `map_err`")]
+fn fault(error: provider::ConfigError) -> NameFault {
+    NameFault { code: "provider_config", message: error.to_string(), help: None }
+}
+
+/// The host and port of an address, as a name for people; never its credentials.
+fn host_of(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    authority.rsplit_once('@').map_or(authority, |(_, host)| host)
+}
+
+#[cfg(test)]
+mod tests;

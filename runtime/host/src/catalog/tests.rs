@@ -1,0 +1,122 @@
+use std::sync::Arc;
+
+use roster_engine::definition::{MemoryConfig, ModelChoice, ModelTable, WindowConfig};
+use roster_engine::memory::MemoryFactory;
+use roster_engine::registry::ModelSource;
+use roster_model::provider::ProviderErrorKind;
+use roster_storage::ram::RamStore;
+use roster_testkit::clock::TestClock;
+use serde_json::json;
+
+use super::{CreateMemory, Models, host_of};
+use crate::clock::RandomIds;
+use crate::config::load_runtime;
+
+fn models(toml: &str) -> Models {
+    let text = format!("[project]\nname = \"t\"\n{toml}");
+    let loaded = load_runtime(text.as_bytes(), &|name| (name == "SET_KEY").then(|| "sk-1".to_owned()));
+    let config = loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.problems));
+    Models::new(&config, Arc::new(TestClock::default()), Arc::new(RandomIds))
+}
+
+const TWO: &str = r#"
+[models]
+default = "local/big"
+fast = "local/small"
+[models.providers.local]
+dialect = "openai"
+base_url = "http://127.0.0.1:1/v1"
+[models.providers.locked]
+dialect = "openai"
+base_url = "http://127.0.0.1:2/v1"
+api_key_env = "UNSET_KEY"
+"#;
+
+fn named(name: &str) -> ModelChoice {
+    ModelChoice::Named(name.to_owned())
+}
+
+fn table(base_url: &str, key: Option<&str>) -> ModelChoice {
+    ModelChoice::Table(ModelTable {
+        id: "m".into(),
+        base_url: base_url.into(),
+        api_key_env: key.map(str::to_owned),
+        dialect: "openai".into(),
+    })
+}
+
+#[test]
+fn names_are_bound_to_the_provider_they_mean() {
+    let models = models(TWO);
+    for (written, name, model) in [
+        ("default", "local/big", "big"),
+        ("fast", "local/small", "small"),
+        ("local/org/x:1", "local/org/x:1", "org/x:1"),
+        ("demo/flash", "demo/flash", "flash"),
+    ] {
+        let bound = models.resolve(&named(written)).unwrap_or_else(|fault| panic!("{fault:?}"));
+        assert_eq!((bound.name.as_str(), bound.model.as_str()), (name, model), "{written}");
+    }
+}
+
+#[test]
+fn agents_of_one_provider_share_it() {
+    let models = models(TWO);
+    let get = |choice: &ModelChoice| models.resolve(choice).map(|bound| bound.provider).unwrap_or_else(|fault| panic!("{fault:?}"));
+    assert!(Arc::ptr_eq(&get(&named("local/a")), &get(&named("default"))));
+    let (one, two) = (table("http://127.0.0.1:3/v1", None), table("http://127.0.0.1:3/v1", Some("UNSET_KEY")));
+    assert!(Arc::ptr_eq(&get(&one), &get(&one)));
+    assert!(!Arc::ptr_eq(&get(&one), &get(&two)), "another key is another provider");
+}
+
+#[test]
+fn a_key_that_is_not_set_stops_no_start_and_names_its_variable() {
+    let models = models(TWO);
+    for choice in [named("locked/m"), table("http://127.0.0.1:3/v1", Some("UNSET_KEY"))] {
+        let bound = models.resolve(&choice).unwrap_or_else(|fault| panic!("{fault:?}"));
+        let error = bound.provider.ready().expect_err("not ready");
+        assert_eq!(error.kind, ProviderErrorKind::KeyMissing);
+        assert!(error.message.contains("UNSET_KEY"), "{error}");
+    }
+}
+
+fn fault(choice: &ModelChoice) -> (&'static str, String) {
+    let fault = models(TWO).resolve(choice).err().expect("means nothing");
+    (fault.code, format!("{} / {}", fault.message, fault.help.unwrap_or_default()))
+}
+
+#[test]
+fn what_means_nothing_says_what_was_probably_meant() {
+    let (code, text) = fault(&named("defalut"));
+    assert_eq!(code, "unknown_model");
+    assert!(text.contains("did you mean `default`?"), "{text}");
+    let (code, text) = fault(&named("locl/x"));
+    assert_eq!(code, "unknown_provider");
+    assert!(text.contains("did you mean `local`?"), "{text}");
+    let (code, text) = fault(&named("demo/flsh"));
+    assert_eq!(code, "unknown_model");
+    assert!(text.contains("did you mean `demo/flash`?"), "{text}");
+}
+
+#[test]
+fn a_name_for_people_holds_no_credentials() {
+    for (url, host) in [
+        ("https://user:secret@api.example.com/v1", "api.example.com"),
+        ("http://127.0.0.1:11434/v1?x=1", "127.0.0.1:11434"),
+        ("http://h", "h"),
+    ] {
+        assert_eq!(host_of(url), host);
+    }
+}
+
+#[test]
+fn create_memory_gives_the_window_asked_for_and_takes_no_config() {
+    let factory = CreateMemory { store: Arc::new(RamStore::new(Arc::new(TestClock::default()))) };
+    let window = WindowConfig { last_messages: 3, max_tokens: Some(100) };
+    let mut config = MemoryConfig { factory: "create_memory".into(), config: serde_json::Map::new(), window };
+    let memory = factory.create(&config).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(memory.policy.window, window);
+    config.config.insert("file".into(), json!("x.db"));
+    let error = factory.create(&config).err().expect("refused");
+    assert!(error.message.contains("`file`"), "{error}");
+}

@@ -1,0 +1,210 @@
+//! The command line: what may be asked, and which function answers. One file per command.
+
+mod agents;
+mod backup;
+mod chat;
+mod check;
+mod doctor;
+mod new_agent;
+mod schema;
+mod serve;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::error::{Exit, HostError};
+use crate::log::LogFormat;
+
+/// Agents from TOML files, served over HTTP.
+#[derive(Debug, Parser)]
+#[command(name = "roster", version, about, long_about = None, after_help = AFTER_HELP)]
+pub struct Cli {
+    /// The project's root folder, instead of looking for it upwards from here. Also: ROSTER_ROOT.
+    #[arg(long, global = true, value_name = "DIR")]
+    root: Option<PathBuf>,
+    #[command(flatten)]
+    serve: ServeArgs,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+const AFTER_HELP: &str = "\
+Without a command, `roster` serves.
+
+Exit codes: 0 good (also with warnings), 1 problems found, 2 usage or environment, 70 internal.
+Logs go to stderr; RUST_LOG chooses what is logged, NO_COLOR turns colours off.";
+
+/// What can be asked.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serves the gateway and Studio (also without a command).
+    Serve(ServeArgs),
+    /// Checks every file without serving.
+    Check(CheckArgs),
+    /// Makes something new.
+    New {
+        #[command(subcommand)]
+        what: New,
+    },
+    /// Talks to an agent in the terminal.
+    Chat(ChatArgs),
+    /// Lists the agents and how they stand.
+    Agents {
+        /// How to print them.
+        #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+        format: Format,
+    },
+    /// Prints the JSON Schema of a kind of file.
+    Schema {
+        /// Which kind.
+        #[arg(value_enum)]
+        kind: SchemaKind,
+    },
+    /// Looks at everything a runtime needs and says what to do about what is wrong.
+    Doctor,
+    /// Copies the sessions database, also while a runtime serves.
+    Backup {
+        /// The copy to make; it must not exist.
+        file: PathBuf,
+    },
+    /// Puts a copy back in the place of the sessions database; no runtime may be serving.
+    Restore {
+        /// The copy, as `roster backup` made it.
+        file: PathBuf,
+    },
+}
+
+/// What can be made.
+#[derive(Debug, Subcommand)]
+enum New {
+    /// Writes `agents/ID.toml` and its line in the registry.
+    Agent(NewAgentArgs),
+}
+
+/// How to serve.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Args)]
+struct ServeArgs {
+    /// Where the gateway listens, instead of `[gateway] listen`; port 0 takes any free one.
+    #[arg(long, value_name = "ADDR")]
+    gateway: Option<String>,
+    /// Where Studio listens, instead of `[studio] listen`; port 0 takes any free one.
+    #[arg(long, value_name = "ADDR")]
+    studio: Option<String>,
+    /// Serves only one of the two listeners.
+    #[arg(long, value_enum, value_name = "LISTENER")]
+    only: Option<Only>,
+    /// How log lines look [default: text].
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    log_format: Option<LogFormat>,
+}
+
+/// One of the two listeners.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Only {
+    /// The doors for programs.
+    Gateway,
+    /// The pages for people.
+    Studio,
+}
+
+/// How to check.
+#[derive(Debug, Args)]
+struct CheckArgs {
+    /// How to print the problems.
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: Format,
+    /// Counts warnings as problems.
+    #[arg(long)]
+    strict: bool,
+}
+
+/// Which agent to make.
+#[derive(Debug, Args)]
+struct NewAgentArgs {
+    /// Its id: a lowercase letter or digit, then lowercase letters, digits, `.`, `_`, `-`.
+    id: String,
+    /// Its model: an alias of runtime.toml or `provider/model`.
+    #[arg(long, default_value = "default", value_name = "MODEL")]
+    model: String,
+}
+
+/// How to talk.
+#[derive(Debug, Args)]
+struct ChatArgs {
+    /// The agent's id.
+    agent: String,
+    /// What to say; without it, lines are read until the input ends.
+    text: Option<String>,
+    /// Continues this thread.
+    #[arg(long, value_name = "ID")]
+    thread: Option<String>,
+    /// The owner of the thread [default: the agent's own].
+    #[arg(long, value_name = "RESOURCE")]
+    resource: Option<String>,
+}
+
+/// How results are printed.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// The kinds of files people write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SchemaKind {
+    /// `agents/<id>.toml`
+    Agent,
+    /// `config/runtime.toml`
+    Runtime,
+    /// `config/registry.toml`
+    Registry,
+}
+
+impl Cli {
+    /// Does what is asked.
+    ///
+    /// # Errors
+    /// [`HostError`], which also knows the exit code.
+    pub fn run(self) -> Result<Exit, HostError> {
+        let root = self.root.as_deref();
+        let Some(command) = self.command else { return serve::run(root, &self.serve) };
+        if let Command::Serve(args) = command {
+            return serve::run(root, &self.serve.overlaid(args));
+        }
+        if self.serve != ServeArgs::default() {
+            return Err(HostError::environment("options of `roster serve` stand before another command")
+                .hint("`roster --help` lists what each command takes"));
+        }
+        match command {
+            Command::Serve(_) => Ok(Exit::Good),
+            Command::Check(args) => check::run(root, &args),
+            Command::New { what: New::Agent(args) } => new_agent::run(root, &args),
+            Command::Chat(args) => chat::run(root, &args),
+            Command::Agents { format } => agents::run(root, format),
+            Command::Schema { kind } => schema::run(kind),
+            Command::Doctor => doctor::run(root),
+            Command::Backup { file } => backup::back_up(root, &file),
+            Command::Restore { file } => backup::restore(root, &file),
+        }
+    }
+}
+
+impl ServeArgs {
+    /// `roster --gateway A serve --studio B`: what stands behind the command wins.
+    fn overlaid(self, after: Self) -> Self {
+        Self {
+            gateway: after.gateway.or(self.gateway),
+            studio: after.studio.or(self.studio),
+            only: after.only.or(self.only),
+            log_format: after.log_format.or(self.log_format),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+use roster_engine::turn::{FinishReason, TurnEvent};
+use roster_model::message::ToolResult;
+use roster_model::provider::Usage;
+use serde_json::{Map, Value, json};
+
+use super::screen::{Screen, Style};
+
+fn text(words: &str) -> TurnEvent {
+    TurnEvent::Text(words.to_owned())
+}
+
+fn thinking(words: &str) -> TurnEvent {
+    TurnEvent::Reasoning(words.to_owned())
+}
+
+fn called(id: &str, arguments: Value) -> TurnEvent {
+    let arguments = match arguments {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    };
+    TurnEvent::ToolCalled { id: id.into(), name: "get_time".into(), arguments }
+}
+
+fn finished(id: &str, output: Value, is_error: bool) -> TurnEvent {
+    TurnEvent::ToolFinished(ToolResult { call_id: id.into(), name: "get_time".into(), output, is_error, duration_ms: 3 })
+}
+
+fn end() -> TurnEvent {
+    TurnEvent::Finished { reason: FinishReason::Stop, usage: Usage::default() }
+}
+
+fn check(style: Style, events: &[TurnEvent], expected: &str) {
+    let mut bytes = Vec::new();
+    let mut screen = Screen::new(&mut bytes, style);
+    for event in events {
+        screen.show(event).expect("a Vec takes everything");
+    }
+    assert_eq!(String::from_utf8(bytes).expect("text"), expected);
+}
+
+#[test]
+fn kinds_stand_on_lines_of_their_own() {
+    let events = [
+        thinking("hm "),
+        thinking("yes"),
+        text("Let me "),
+        text("look."),
+        called("c1", json!({"zone": "Europe/Berlin"})),
+        finished("c1", json!({"iso": "2030"}), false),
+        text("It is late."),
+        end(),
+    ];
+    let plain = "(thinking) hm yes\nLet me look.\n-> get_time {\"zone\":\"Europe/Berlin\"}\n\
+                 <- get_time {\"iso\":\"2030\"}\nIt is late.\n";
+    check(Style::default(), &events, plain);
+    let dimmed = "\u{1b}[2m(thinking) hm yes\u{1b}[0m\nLet me look.\n\
+                  \u{1b}[2m-> get_time {\"zone\":\"Europe/Berlin\"}\u{1b}[0m\n\
+                  \u{1b}[2m<- get_time {\"iso\":\"2030\"}\u{1b}[0m\nIt is late.\n";
+    check(Style { colour: true, terminal: true }, &events, dimmed);
+}
+
+#[test]
+fn an_answer_that_ends_its_line_gets_no_second_end() {
+    check(Style::default(), &[text("a\n"), end(), text("b"), end()], "a\nb\n");
+}
+
+#[test]
+fn results_are_one_short_line() {
+    let long = format!("a\nb{}", "漢".repeat(400));
+    let shown = format!("<- get_time failed: a b{}…\n", "漢".repeat(297));
+    check(Style::default(), &[called("c1", json!({})), finished("c1", json!(long), true)], &format!("-> get_time {{}}\n{shown}"));
+}
+
+#[test]
+fn a_model_cannot_steer_the_terminal_and_a_file_gets_every_byte() {
+    let events = [text("a\u{1b}]0;title\u{7}\tb\r"), end()];
+    check(Style { colour: false, terminal: true }, &events, "a\u{fffd}]0;title\u{fffd}\tb\u{fffd}\n");
+    check(Style::default(), &events, "a\u{1b}]0;title\u{7}\tb\r\n");
+}

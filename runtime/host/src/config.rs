@@ -1,0 +1,25 @@
+//! What people write besides agents: `config/runtime.toml`, `config/registry.toml`, and the reading of a whole
+//! project. The only room that reads the project's files.
+
+mod expand;
+pub mod models;
+mod project;
+mod registry;
+mod runtime;
+pub mod schema;
+pub(crate) mod secret;
+mod shapes;
+
+pub use project::{AgentFile, ProjectFiles, ReadFailure, read_file, read_project};
+pub use registry::{LoadedRegistry, RegistryLine, load_registry};
+pub use runtime::{
+    Auth, Limits, Listener, LoadedRuntime, ObservabilityConfig, Proof, ProviderConfig, ProviderKey, RuntimeConfig,
+    StorageConfig, Token, is_open, load_runtime,
+};
+pub use secret::Secret;
+
+/// Asks for an environment variable; `None` when it is not set.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+#[cfg(test)]
+mod tests;

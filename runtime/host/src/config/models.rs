@@ -1,0 +1,106 @@
+//! Which model a name means.
+
+use indexmap::IndexMap;
+use roster_engine::definition::suggest;
+
+/// The provider that is always there.
+pub const DEMO: &str = "demo";
+
+/// What `[models]` and `ROSTER_MODEL` say about names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ModelNames {
+    aliases: IndexMap<String, ResolvedModel>,
+    providers: Vec<String>,
+}
+
+/// A model at its provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResolvedModel {
+    /// The provider's name in `[models.providers]`, or `demo`.
+    pub provider: String,
+    /// The provider's own name of the model; may hold further `/`.
+    pub model: String,
+}
+
+/// Why a name means no model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ModelFault {
+    /// Machine code: `unknown_provider`, `unknown_model`, `not_available_yet`.
+    pub code: &'static str,
+    /// A lowercase fragment that names the name.
+    pub message: String,
+    /// What to do.
+    pub help: String,
+}
+
+impl ModelNames {
+    /// Knows these providers, besides `demo`, and the alias `default`, which is `demo/pro`.
+    #[must_use]
+    pub fn new(providers: impl IntoIterator<Item = String>) -> Self {
+        let providers = std::iter::once(DEMO.to_owned()).chain(providers).collect();
+        let default = ResolvedModel { provider: DEMO.to_owned(), model: "pro".to_owned() };
+        Self { aliases: IndexMap::from([("default".to_owned(), default)]), providers }
+    }
+
+    /// Lets `alias` mean what `name` means.
+    ///
+    /// # Errors
+    /// [`ModelFault`] when `name` means nothing.
+    pub fn set(&mut self, alias: &str, name: &str) -> Result<(), ModelFault> {
+        let target = self.resolve(name)?;
+        self.aliases.insert(alias.to_owned(), target);
+        Ok(())
+    }
+
+    /// The aliases, in the order of the file, `default` first.
+    pub fn aliases(&self) -> impl Iterator<Item = (&str, &ResolvedModel)> {
+        self.aliases.iter().map(|(name, model)| (name.as_str(), model))
+    }
+
+    /// The model that `name` means: with `/` provider and model (cut at the first), else with `:` a plugin's, else an
+    /// alias. Any model of a known provider is taken; the provider knows which it has.
+    ///
+    /// # Errors
+    /// [`ModelFault`], with what was probably meant and what is known.
+    pub fn resolve(&self, name: &str) -> Result<ResolvedModel, ModelFault> {
+        if let Some((provider, model)) = name.split_once('/') {
+            if self.providers.iter().any(|known| known == provider) {
+                return Ok(ResolvedModel { provider: provider.to_owned(), model: model.to_owned() });
+            }
+            return Err(self.unknown_provider(provider));
+        }
+        if let Some(alias) = self.aliases.get(name) {
+            return Ok(alias.clone());
+        }
+        if name.contains(':') {
+            return Err(ModelFault {
+                code: "not_available_yet",
+                message: format!("this version does not have models of plugins yet: `{name}`"),
+                help: "write an alias or \"provider/model\"".to_owned(),
+            });
+        }
+        Err(self.unknown_alias(name))
+    }
+
+    fn unknown_provider(&self, provider: &str) -> ModelFault {
+        let known = self.providers.join(", ");
+        let help = match suggest(provider, self.providers.iter().map(String::as_str)) {
+            Some(meant) => format!("did you mean `{meant}`? Known providers: {known}"),
+            None => format!(
+                "known providers: {known}; others stand under [models.providers.{provider}] in config/runtime.toml"
+            ),
+        };
+        ModelFault { code: "unknown_provider", message: format!("unknown provider `{provider}`"), help }
+    }
+
+    fn unknown_alias(&self, name: &str) -> ModelFault {
+        let known: Vec<&str> = self.aliases.keys().map(String::as_str).collect();
+        let known_text = known.join(", ");
+        let help = match suggest(name, known) {
+            Some(meant) => format!("did you mean `{meant}`? Known aliases: {known_text}; or write \"provider/model\""),
+            None => format!("known aliases: {known_text}; or write \"provider/model\""),
+        };
+        ModelFault { code: "unknown_model", message: format!("unknown model alias `{name}`"), help }
+    }
+}

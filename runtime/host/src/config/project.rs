@@ -1,0 +1,121 @@
+//! Reading a whole project: every file once, every problem of every file in one pass.
+
+mod agents;
+mod files;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use roster_engine::definition::{Definition, Positions, Problem};
+use roster_model::id::AgentId;
+
+use super::Environment;
+use super::registry::load_registry;
+use super::runtime::{RuntimeConfig, load_runtime};
+use crate::paths::{AGENTS_FOLDER, REGISTRY_FILE, RUNTIME_FILE};
+use files::{AgentsFolder, definition_files};
+pub use files::{ReadFailure, read_file};
+
+/// All that was read of a project.
+#[derive(Debug)]
+pub struct ProjectFiles {
+    /// The configuration; `None` when `config/runtime.toml` has an error.
+    pub runtime: Option<RuntimeConfig>,
+    /// The registered agents, broken ones too, in the order of the registry.
+    pub agents: Vec<AgentFile>,
+    /// Files in `agents/` without a line, relative to the root, sorted.
+    pub unregistered: Vec<String>,
+    /// Problems that belong to no registered agent: of `config/` and of unregistered files.
+    pub problems: Vec<Problem>,
+    /// The texts of the files that problems may point into, literal secrets masked.
+    sources: HashMap<String, Arc<str>>,
+}
+
+/// A registered agent's file, as far as it could be read.
+#[derive(Debug)]
+pub struct AgentFile {
+    /// Its key in the registry.
+    pub id: AgentId,
+    /// The file, relative to the root; the registry when its line names none that may be read.
+    pub file: String,
+    /// The definition; `None` when an error stands among the problems.
+    pub definition: Option<Definition>,
+    /// Where names stand in the file.
+    pub positions: Positions,
+    /// What is wrong with this agent alone.
+    pub problems: Vec<Problem>,
+}
+
+impl ProjectFiles {
+    /// Every problem, by file and line.
+    #[must_use]
+    pub fn all_problems(&self) -> Vec<Problem> {
+        let of_agents = self.agents.iter().flat_map(|agent| &agent.problems);
+        let mut problems: Vec<Problem> = self.problems.iter().chain(of_agents).cloned().collect();
+        crate::render::sort(&mut problems);
+        problems
+    }
+
+    /// The text of a file that problems may point into, for rendering.
+    #[must_use]
+    pub fn source(&self, file: &str) -> Option<&str> {
+        self.sources.get(file).map(AsRef::as_ref)
+    }
+}
+
+/// Reads the project at `root`.
+#[must_use]
+pub fn read_project(root: &Path, environment: Environment<'_>) -> ProjectFiles {
+    let mut project = ProjectFiles {
+        runtime: None,
+        agents: Vec::new(),
+        unregistered: Vec::new(),
+        problems: Vec::new(),
+        sources: HashMap::new(),
+    };
+    read_runtime(root, environment, &mut project);
+    read_agents(root, &mut project);
+    project
+}
+
+fn read_runtime(root: &Path, environment: Environment<'_>, project: &mut ProjectFiles) {
+    match read_file(&root.join(RUNTIME_FILE)) {
+        Ok(bytes) => {
+            let loaded = load_runtime(&bytes, environment);
+            project.runtime = loaded.config;
+            project.problems.extend(loaded.problems);
+            project.sources.insert(RUNTIME_FILE.to_owned(), Arc::from(loaded.source));
+        }
+        Err(failure) => project.problems.push(unreadable(RUNTIME_FILE, &failure)),
+    }
+}
+
+fn read_agents(root: &Path, project: &mut ProjectFiles) {
+    let path = root.join(AGENTS_FOLDER);
+    let listing = definition_files(&path).unwrap_or_else(|failure| {
+        project.problems.push(unreadable(AGENTS_FOLDER, &failure));
+        Vec::new()
+    });
+    let registry = match read_file(&root.join(REGISTRY_FILE)) {
+        Ok(bytes) => load_registry(&bytes),
+        Err(failure) => {
+            let help = "make it: the line [agents], then one line an agent: chat-agent = \"chat-agent.toml\"";
+            project.problems.push(unreadable(REGISTRY_FILE, &failure).help(help));
+            Default::default()
+        }
+    };
+    let found = agents::read(&AgentsFolder::new(&path), &listing, registry.clone());
+    for agent in &found.agents {
+        project.sources.insert(agent.file.clone(), Arc::clone(&agent.positions.source));
+    }
+    project.sources.insert(REGISTRY_FILE.to_owned(), Arc::from(registry.source));
+    project.agents = found.agents;
+    project.unregistered = found.unregistered;
+    project.problems.extend(found.problems);
+}
+
+/// A problem of something that could not be read at all.
+fn unreadable(file: &str, failure: &ReadFailure) -> Problem {
+    Problem::error(failure.code(), file, format!("`{file}` {failure}"))
+}

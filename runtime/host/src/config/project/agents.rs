@@ -1,0 +1,157 @@
+//! From the registry's lines to the agents' files.
+
+use std::collections::HashMap;
+
+use roster_engine::definition::{
+    Lines, Loaded, Positions, Problem, Unreadable, load_agent, suggest, syntax, text, view::View,
+};
+use roster_model::id::AgentId;
+
+use super::AgentFile;
+use super::files::AgentsFolder;
+use crate::config::registry::{LoadedRegistry, RegistryLine};
+use crate::paths::{AGENTS_FOLDER, REGISTRY_FILE};
+
+/// The agents of a project.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) agents: Vec<AgentFile>,
+    pub(super) unregistered: Vec<String>,
+    pub(super) problems: Vec<Problem>,
+}
+
+/// Reads each agent's file once, in the order of the registry.
+pub(super) fn read(folder: &AgentsFolder, listing: &[String], registry: LoadedRegistry) -> Found {
+    let mut found = Found::default();
+    let mut of_lines: HashMap<String, Vec<Problem>> = HashMap::new();
+    for problem in registry.problems {
+        match &problem.agent {
+            Some(agent) => of_lines.entry(agent.clone()).or_default().push(problem),
+            None => found.problems.push(problem),
+        }
+    }
+    let places = Lines::new(&registry.source);
+    let by_id: HashMap<&str, &RegistryLine> = registry.lines.iter().map(|line| (line.id.as_str(), line)).collect();
+    let mut first_with: HashMap<&str, &RegistryLine> = HashMap::new();
+    for line in &registry.lines {
+        let mut agent = match &line.file {
+            None => without_file(line),
+            Some(file) => match first_with.get(file.as_str()) {
+                Some(first) => twice(line, first, file, &places),
+                None => {
+                    first_with.insert(file, line);
+                    read_one(folder, line, file, listing, &places)
+                }
+            },
+        };
+        agent.problems.extend(of_lines.remove(line.id.as_str()).unwrap_or_default());
+        found.agents.push(agent);
+    }
+    found.problems.extend(of_lines.into_values().flatten());
+    for name in listing.iter().filter(|name| !first_with.contains_key(name.as_str())) {
+        found.unregistered.push(format!("{AGENTS_FOLDER}/{name}"));
+        found.problems.push(unregistered(folder, name, &by_id));
+    }
+    found
+}
+
+fn without_file(line: &RegistryLine) -> AgentFile {
+    let id = line.id.clone();
+    AgentFile {
+        id,
+        file: REGISTRY_FILE.to_owned(),
+        definition: None,
+        positions: Positions::default(),
+        problems: Vec::new(),
+    }
+}
+
+/// The registry's line is at fault, or what it names.
+fn broken(line: &RegistryLine, file: &str, problem: Problem) -> AgentFile {
+    let file = format!("{AGENTS_FOLDER}/{file}");
+    AgentFile { file, problems: vec![problem.of(line.id.as_str())], ..without_file(line) }
+}
+
+fn twice(line: &RegistryLine, first: &RegistryLine, file: &str, places: &Lines<'_>) -> AgentFile {
+    let message = format!("`{AGENTS_FOLDER}/{file}` is registered twice: as `{}` and as `{}`", first.id, line.id);
+    let problem = places.place(Problem::error("duplicate_file", REGISTRY_FILE, message), line.value.clone());
+    broken(line, file, problem.help("a file holds one agent: delete one of the two lines"))
+}
+
+fn read_one(
+    folder: &AgentsFolder,
+    line: &RegistryLine,
+    file: &str,
+    listing: &[String],
+    places: &Lines<'_>,
+) -> AgentFile {
+    let bytes = match folder.read(file) {
+        Ok(bytes) => bytes,
+        Err(failure) => {
+            let message = format!("`{AGENTS_FOLDER}/{file}` {failure}");
+            let mut problem = places.place(Problem::error(failure.code(), REGISTRY_FILE, message), line.value.clone());
+            let names = listing.iter().map(String::as_str).filter(|_| listing.len() <= MOST_COMPARED);
+            let meant = suggest(file, names);
+            problem.help = match (failure.code(), meant) {
+                ("file_missing", Some(meant)) => Some(format!("did you mean \"{meant}\"?")),
+                ("file_missing", None) => Some("make the file, or delete this line".to_owned()),
+                _ => None,
+            };
+            return broken(line, file, problem);
+        }
+    };
+    let beside = |path: &str| folder.read(path).map_err(Unreadable::from);
+    let path = format!("{AGENTS_FOLDER}/{file}");
+    let Loaded { mut definition, positions, mut problems } = load_agent(&path, &bytes, &beside);
+    if let Some(problem) = other_id(line, &path, &positions) {
+        problems.push(problem);
+        definition = None;
+    }
+    for problem in &mut problems {
+        problem.agent = Some(line.id.to_string());
+    }
+    AgentFile { id: line.id.clone(), file: path, definition, positions, problems }
+}
+
+/// Comparing each missing name with each file costs the square of them.
+const MOST_COMPARED: usize = 500;
+
+/// The id in the file is legal, and not the key of its line.
+fn other_id(line: &RegistryLine, path: &str, positions: &Positions) -> Option<Problem> {
+    let (written, span) = positions.id.as_ref()?;
+    if written == line.id.as_str() || AgentId::new(written).is_err() {
+        return None;
+    }
+    let message = format!("`id` is `{written}`, but the agent is registered as `{}`", line.id);
+    let help = format!("write id = \"{}\" here, or {} = … in {REGISTRY_FILE}", line.id, key(written));
+    Some(Problem::error("id_mismatch", path, message).at(&positions.source, span.clone()).help(help))
+}
+
+/// A bare key where that is possible.
+fn key(id: &str) -> String {
+    if id.contains('.') { format!("\"{id}\"") } else { id.to_owned() }
+}
+
+fn unregistered(folder: &AgentsFolder, name: &str, lines: &HashMap<&str, &RegistryLine>) -> Problem {
+    let file = format!("{AGENTS_FOLDER}/{name}");
+    let id = written_id(folder, name).unwrap_or_else(|| name.trim_end_matches(".toml").to_owned());
+    let help = match lines.get(id.as_str()) {
+        Some(line) => match &line.file {
+            Some(other) => format!(
+                "its id `{id}` belongs to {AGENTS_FOLDER}/{other}; give it another id, then a line in {REGISTRY_FILE}"
+            ),
+            None => format!("repair the line of `{id}` in {REGISTRY_FILE}: {} = \"{name}\"", key(&id)),
+        },
+        None => format!("to serve it, add this line under [agents] in {REGISTRY_FILE}: {} = \"{name}\"", key(&id)),
+    };
+    let message = "the file has no line in `config/registry.toml`, so it is not served";
+    Problem::warning("unregistered", file, message).help(help)
+}
+
+/// The id that stands in a file, when it can be read at all.
+fn written_id(folder: &AgentsFolder, name: &str) -> Option<String> {
+    let text = text::decode(name, &folder.read(name).ok()?).ok()?;
+    let parsed = syntax::parse(name, &text);
+    let id = AgentId::new(View(parsed.root.get_ref()).text("id")?).ok()?;
+    Some(id.to_string())
+}

@@ -1,0 +1,183 @@
+//! `config/runtime.toml`: from its bytes to a checked configuration.
+
+mod read;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use roster_engine::definition::table::Checker;
+use roster_engine::definition::{Problem, syntax, text, view::View};
+use roster_model::id::ResourceId;
+
+use super::models::ModelNames;
+use super::secret::{Secret, mask, scrub};
+use super::shapes::RUNTIME;
+use super::{Environment, expand};
+use crate::paths::RUNTIME_FILE;
+
+/// The configuration of a runtime; paths are relative to the root.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RuntimeConfig {
+    /// `[project] name`.
+    pub project: Option<String>,
+    /// `[gateway]`.
+    pub gateway: Listener,
+    /// `[studio]`.
+    pub studio: Listener,
+    /// `[storage]`.
+    pub storage: StorageConfig,
+    /// What names of models mean.
+    pub models: ModelNames,
+    /// `[models.providers]`, in the order of the file; `demo` is not among them.
+    pub providers: Vec<ProviderConfig>,
+    /// `[auth]`.
+    pub auth: Auth,
+    /// `[limits]`.
+    pub limits: Limits,
+    /// `[observability]`.
+    pub observability: ObservabilityConfig,
+}
+
+/// A listener.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listener {
+    /// Where; port 0 takes any free one.
+    pub listen: SocketAddr,
+    /// Further browser origins; `*` stands for all.
+    pub cors: Vec<String>,
+}
+
+/// The two databases.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StorageConfig {
+    /// User data. Relative to the root, or absolute.
+    pub sessions: PathBuf,
+    /// Derived data, likewise.
+    pub observability: PathBuf,
+}
+
+/// A provider of models.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderConfig {
+    /// Its name: what stands before the `/`.
+    pub name: String,
+    /// How to speak to it: `openai`.
+    pub dialect: String,
+    /// Where it is, without a final `/`.
+    pub base_url: String,
+    /// Its key.
+    pub key: ProviderKey,
+    /// Whether answers are asked for as a stream.
+    pub stream: bool,
+}
+
+/// A provider's key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProviderKey {
+    /// None is sent.
+    None,
+    /// This one.
+    Set(Secret),
+    /// The variable that should hold it is not set: turns are told so.
+    Missing {
+        /// The variable's name.
+        variable: String,
+    },
+}
+
+/// Who may call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Auth {
+    /// Whoever reaches the listener.
+    None {
+        /// Whether that is meant beyond loopback too.
+        allow_open: bool,
+    },
+    /// Whoever holds one of these.
+    Tokens(Vec<Token>),
+}
+
+/// A token and what it opens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    /// What a caller's token is compared with.
+    pub proof: Proof,
+    /// Whose it is.
+    pub subject: String,
+    /// The owner of what its holder says.
+    pub resource: ResourceId,
+    /// `chat`, `studio`, `admin`.
+    pub scopes: Vec<String>,
+}
+
+/// What a token is compared with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Proof {
+    /// Its SHA-256.
+    Sha256([u8; 32]),
+    /// Itself, from a variable.
+    Value(Secret),
+}
+
+/// What may be asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// The largest body, in bytes.
+    pub body: usize,
+    /// The longest turn.
+    pub turn_timeout: Duration,
+    /// Turns at once.
+    pub concurrent_turns: usize,
+    /// Requests of one caller a minute; 0: no bound.
+    pub requests_per_minute: u32,
+}
+
+/// What is kept of turns besides the conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ObservabilityConfig {
+    /// How long.
+    pub retention: Duration,
+    /// How much, in bytes.
+    pub max_size: u64,
+    /// Which share of turns, 0 to 1.
+    pub sample: f64,
+}
+
+/// What became of `config/runtime.toml`.
+#[derive(Debug)]
+pub struct LoadedRuntime {
+    /// The configuration; `None` when an error stands among the problems.
+    pub config: Option<RuntimeConfig>,
+    /// Everything that is wrong, in the order of the file.
+    pub problems: Vec<Problem>,
+    /// The file's text with literal secrets masked, for showing places.
+    pub source: String,
+}
+
+/// Whether `auth` lets everybody in at an address that others can reach: refused unless it is meant.
+#[must_use]
+pub fn is_open(auth: &Auth, listen: SocketAddr) -> bool {
+    matches!(auth, Auth::None { allow_open: false }) && !listen.ip().is_loopback()
+}
+
+/// Loads the configuration: every problem in one pass.
+#[must_use]
+pub fn load_runtime(bytes: &[u8], environment: Environment<'_>) -> LoadedRuntime {
+    let text = match text::decode(RUNTIME_FILE, bytes) {
+        Ok(text) => text,
+        Err(problem) => return LoadedRuntime { config: None, problems: vec![*problem], source: String::new() },
+    };
+    let source = mask(&text);
+    let mut parsed = syntax::parse(RUNTIME_FILE, &text);
+    parsed.problems = scrub(parsed.problems, &text, &source);
+    let mut checker = Checker::new(RUNTIME_FILE, &text, &RUNTIME, &mut parsed);
+    expand::expand(&mut parsed.root, environment, &mut checker);
+    checker.check(&parsed.root);
+    let root = View(parsed.root.get_ref());
+    let config = read::config(root, &text, environment, &mut checker);
+    let config = if checker.is_clean() { config } else { None };
+    let mut problems = checker.problems;
+    problems.sort_by_key(|problem| (problem.line, problem.column));
+    LoadedRuntime { config, problems, source }
+}

@@ -1,0 +1,272 @@
+//! The keys of `config/runtime.toml` and `config/registry.toml`. Loaders, schemas and messages follow this.
+
+use std::net::SocketAddr;
+
+use roster_engine::definition::keys::{DIALECTS, FILE_BELOW, NOT_EMPTY, URL, VARIABLE, is_word};
+use roster_engine::definition::shape::{Fault, Key, ListShape, Shape, Status, TableShape, TextRule};
+use roster_engine::definition::units::{DURATION, SIZE};
+use roster_model::id::{AgentId, ResourceId};
+
+/// `config/runtime.toml`.
+pub(super) static RUNTIME: TableShape = TableShape::closed(&[
+    Key::new(
+        "project",
+        "The project; this table marks the root folder.",
+        Shape::Table(&TableShape::closed(&[Key::new("name", "Its name for people.", Shape::Rule(&NOT_EMPTY))])),
+    )
+    .required(),
+    Key::new("gateway", "The listener for programs.", Shape::Table(&GATEWAY)),
+    Key::new("studio", "The listener for people and operators.", Shape::Table(&STUDIO)),
+    Key::new("storage", "Where data is kept; changes need a restart.", Shape::Table(&STORAGE)),
+    Key::new("models", "Aliases of models, and the providers they come from.", Shape::Table(&MODELS)),
+    Key::new("auth", "Who may call.", Shape::Table(&AUTH)),
+    Key::new("limits", "What one caller, and all together, may ask for.", Shape::Table(&LIMITS)),
+    Key::new("observability", "Traces, logs and metrics.", Shape::Table(&OBSERVABILITY)),
+    Key::new("mcp", "MCP servers whose tools agents may use.", Shape::Any).status(Status::Passed),
+    Key::new("plugins", "Plugins to load.", Shape::Any).status(Status::Passed),
+]);
+
+static GATEWAY: TableShape = TableShape::closed(&[
+    Key::new("listen", "Its address.", Shape::Rule(&ADDRESS)).default("\"127.0.0.1:8787\""),
+    Key::new("cors", "Further browser origins that may call; \"*\" only with auth on.", Shape::List(&ORIGINS))
+        .default("[]"),
+]);
+
+static STUDIO: TableShape = TableShape::closed(&[
+    Key::new("listen", "Its address.", Shape::Rule(&ADDRESS)).default("\"127.0.0.1:4111\""),
+    Key::new("cors", "Further browser origins that may call; \"*\" only with auth on.", Shape::List(&ORIGINS))
+        .default("[]"),
+]);
+
+static ORIGINS: ListShape = ListShape { item: Shape::Rule(&ORIGIN), least: 0, unique: true };
+
+static STORAGE: TableShape = TableShape::closed(&[
+    Key::new("sessions", "User data: threads and messages. It cannot be made again.", Shape::Rule(&FILE_URL))
+        .default("\"file:.temp/roster.db\""),
+    Key::new(
+        "observability",
+        "Derived data: traces and logs. It may be deleted at any time.",
+        Shape::Rule(&OBSERVATION_URL),
+    )
+    .default("\"file:.temp/observability.db\""),
+]);
+
+static MODELS: TableShape =
+    TableShape::open(&Key::new("", "A model by its provider, as \"provider/model\".", Shape::Rule(&PROVIDER_MODEL)))
+        .knowing(&[
+            Key::new(
+                "default",
+                "The model of agents that name none; ROSTER_MODEL overrides it.",
+                Shape::Rule(&PROVIDER_MODEL),
+            )
+            .default("\"demo/pro\""),
+            Key::new(
+                "providers",
+                "Where models come from, by the name that stands before the `/`.",
+                Shape::Table(
+                    &TableShape::open(&Key::new("", "A provider.", Shape::Table(&PROVIDER))).named(&PROVIDER_NAME),
+                ),
+            ),
+        ])
+        .named(&ALIAS_NAME);
+
+static PROVIDER: TableShape = TableShape::closed(&[
+    Key::new("dialect", "How to speak to it.", Shape::Choice(DIALECTS)).default("\"openai\""),
+    Key::new("base_url", "Where it is, for example \"https://api.openai.com/v1\".", Shape::Rule(&URL)).required(),
+    Key::new("api_key_env", "The variable that holds the key.", Shape::Rule(&VARIABLE)),
+    Key::new("api_key", "The key, as \"${NAME}\"; better use api_key_env.", Shape::Rule(&NOT_EMPTY)),
+    Key::new("stream", "false: answers are asked for whole, for servers that cannot stream.", Shape::Bool)
+        .default("true"),
+]);
+
+static AUTH: TableShape = TableShape::closed(&[
+    Key::new(
+        "mode",
+        "none: everybody who reaches the listener; token: whoever holds one of auth.tokens.",
+        Shape::Choice(&[("none", Status::Built), ("token", Status::Built), ("jwt", Status::Refused)]),
+    )
+    .default("\"none\""),
+    Key::new("allow_open", "true: mode \"none\" is meant also beyond loopback.", Shape::Bool).default("false"),
+    Key::new("tokens", "The tokens.", Shape::List(&ListShape { item: Shape::Table(&TOKEN), least: 0, unique: false })),
+    Key::new("jwt", "Tokens signed by somebody else.", Shape::Any).status(Status::Passed),
+]);
+
+static TOKEN: TableShape = TableShape::closed(&[
+    Key::new("sha256", "SHA-256 of the token, 64 hex digits.", Shape::Rule(&SHA256)),
+    Key::new("env", "The variable that holds the token.", Shape::Rule(&VARIABLE)),
+    Key::new("subject", "Whose it is.", Shape::Rule(&NOT_EMPTY)).required(),
+    Key::new(
+        "resource",
+        "The owner of what this token's holder says; \"user:<subject>\" when left out.",
+        Shape::Rule(&OWNER),
+    ),
+    Key::new(
+        "scopes",
+        "chat: the gateway; studio: Studio; admin: everything.",
+        Shape::List(&ListShape {
+            item: Shape::Choice(&[("chat", Status::Built), ("studio", Status::Built), ("admin", Status::Built)]),
+            least: 1,
+            unique: true,
+        }),
+    )
+    .default("[\"chat\"]"),
+]);
+
+static LIMITS: TableShape = TableShape::closed(&[
+    Key::new("body", "The largest body of a request.", Shape::Rule(&SIZE)).default("\"4MiB\""),
+    Key::new("turn_timeout", "The longest turn.", Shape::Rule(&DURATION)).default("\"180s\""),
+    Key::new("concurrent_turns", "Turns at once; further ones are told to come back.", Shape::Integer(1, 1_000_000))
+        .default("512"),
+    Key::new("requests_per_minute", "Requests of one caller a minute; 0: no bound.", Shape::Integer(0, 1_000_000_000))
+        .default("0"),
+]);
+
+static OBSERVABILITY: TableShape = TableShape::closed(&[
+    Key::new("retention", "How long traces are kept.", Shape::Rule(&DURATION)).default("\"14d\""),
+    Key::new("max_size", "How large they may grow.", Shape::Rule(&SIZE)).default("\"1GiB\""),
+    Key::new("sample", "Which share of turns is recorded.", Shape::Number(0.0, 1.0)).default("1.0"),
+    Key::new("otlp_endpoint", "Where traces are sent too; not in this version.", Shape::Text).default("\"\""),
+]);
+
+/// `config/registry.toml`.
+pub(super) static REGISTRY: TableShape = TableShape::closed(&[Key::new(
+    "agents",
+    "One line an agent: id = \"file\".",
+    Shape::Table(&TableShape::open(&Key::new("", "A file under agents/.", Shape::Rule(&DEFINITION_FILE))).named(&KEY)),
+)
+.required()]);
+
+pub(super) static KEY: TextRule = TextRule {
+    noun: "an agent id",
+    code: "bad_id",
+    pattern: "^[a-z0-9][a-z0-9._-]{0,63}$",
+    check: |text| {
+        let fault = |fault: &str| Fault::new(format!("is no agent id: it {fault}"));
+        AgentId::new(text).map(|_| ()).map_err(|error| fault(error.fault).help("ids look like chat-agent"))
+    },
+};
+
+pub(super) static DEFINITION_FILE: TextRule = TextRule {
+    noun: "a file's name such as `\"chat-agent.toml\"`",
+    code: "bad_path",
+    pattern: "^(?!/)(?!.*(^|/)\\.{1,2}(/|$))(?!.*//)(?!.*(^|/)\\.[^/]*$)(?!.*\\.test\\.toml$)[^\\\\:\\u0000-\\u001f]+\\.toml$",
+    check: |text| {
+        (FILE_BELOW.check)(text).map_err(|fault| fault.help("name a file in agents/, such as \"chat-agent.toml\""))?;
+        let name = text.rsplit('/').next().unwrap_or(text);
+        if name.starts_with('.') || !name.ends_with(".toml") || name.ends_with(".test.toml") {
+            let help = "definitions end in .toml, not in .test.toml, and do not begin with a dot";
+            return Err(Fault::new("names no definition").help(help));
+        }
+        Ok(())
+    },
+};
+
+static ADDRESS: TextRule =
+    TextRule {
+        noun: "an address such as `\"127.0.0.1:8787\"`",
+        code: "bad_address",
+        pattern: "^([0-9.]+|localhost|\\[[0-9a-fA-F:.]+\\]):[0-9]{1,5}$",
+        check: |text| match address(text) {
+            Some(_) => Ok(()),
+            None => Err(Fault::new("is no address and port")
+                .help("write \"127.0.0.1:8787\", \"[::1]:8787\" or \"0.0.0.0:8787\"")),
+        },
+    };
+
+/// An address to listen on: numbers, or `localhost`.
+pub(super) fn address(text: &str) -> Option<SocketAddr> {
+    match text.strip_prefix("localhost:") {
+        Some(port) => Some(SocketAddr::from(([127, 0, 0, 1], port.parse().ok()?))),
+        None => text.parse().ok(),
+    }
+}
+
+static ORIGIN: TextRule = TextRule {
+    noun: "an origin such as `\"https://chat.example.org\"`",
+    code: "bad_origin",
+    pattern: "^(\\*|https?://[^\\s/?#\\u0000-\\u001f]+)$",
+    check: |text| {
+        if text == "*"
+            || (URL.check)(text).is_ok() && !text.split_once("://").is_some_and(|(_, host)| host.contains('/'))
+        {
+            return Ok(());
+        }
+        Err(Fault::new("is no browser origin")
+            .help("write scheme, host and port only: \"https://chat.example.org\", without a path or a final `/`"))
+    },
+};
+
+static FILE_URL: TextRule = TextRule {
+    noun: "a place such as `\"file:.temp/roster.db\"`",
+    code: "bad_storage",
+    pattern: "^file:(?!.*/$)[^\\u0000]+$",
+    check: |text| match text.strip_prefix("file:") {
+        Some(path) if !path.is_empty() && !path.ends_with('/') && !path.contains('\0') => Ok(()),
+        _ => Err(Fault::new("is no place for data")
+            .help("write \"file:\" and a path, relative to the project root: \"file:.temp/roster.db\"")),
+    },
+};
+
+static OBSERVATION_URL: TextRule = TextRule {
+    noun: "a place such as `\"file:.temp/observability.db\"`",
+    code: "bad_storage",
+    pattern: "^(file|duckdb):(?!.*/$)[^\\u0000]+$",
+    check: |text| {
+        (FILE_URL.check)(&text.strip_prefix("duckdb:").map_or(text.to_owned(), |path| format!("file:{path}")))
+    },
+};
+
+/// `provider/model`.
+pub(super) static PROVIDER_MODEL: TextRule = TextRule {
+    noun: "a model such as `\"openai/gpt-4o\"`",
+    code: "bad_model",
+    pattern: "^[A-Za-z0-9_][A-Za-z0-9._-]*/[^\\s\\u0000-\\u001f]+$",
+    check: |text| {
+        let legal = text.split_once('/').is_some_and(|(provider, model)| {
+            is_word(provider) && !model.is_empty() && !model.contains(|c: char| c.is_whitespace() || c.is_control())
+        });
+        let fault =
+            || Fault::new("names no provider and model").help("write \"provider/model\", for example \"demo/pro\"");
+        if legal { Ok(()) } else { Err(fault()) }
+    },
+};
+
+static ALIAS_NAME: TextRule = TextRule {
+    noun: "an alias",
+    code: "bad_alias",
+    pattern: "^[A-Za-z0-9_][A-Za-z0-9._-]*$",
+    check: |text| {
+        let fault = || Fault::new("is no alias").help("aliases hold letters, digits, `_`, `.` and `-`");
+        if is_word(text) { Ok(()) } else { Err(fault()) }
+    },
+};
+
+static PROVIDER_NAME: TextRule = TextRule {
+    noun: "a provider's name",
+    code: "bad_provider",
+    pattern: "^(?!demo$)[A-Za-z0-9_][A-Za-z0-9._-]*$",
+    check: |text| match text {
+        "demo" => Err(Fault::new("is built in and cannot be a provider of yours").help("take another name")),
+        name if is_word(name) => Ok(()),
+        _ => Err(Fault::new("is no provider's name").help("names hold letters, digits, `_`, `.` and `-`")),
+    },
+};
+
+static SHA256: TextRule = TextRule {
+    noun: "64 hex digits",
+    code: "bad_token",
+    pattern: "^[0-9a-fA-F]{64}$",
+    check: |text| {
+        let legal = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let fault =
+            || Fault::new("is no SHA-256").help("64 hex digits, as `printf %s \"$TOKEN\" | sha256sum` prints them");
+        if legal { Ok(()) } else { Err(fault()) }
+    },
+};
+
+static OWNER: TextRule = TextRule {
+    noun: "a resource such as `\"user:alice\"`",
+    code: "bad_resource",
+    pattern: "^[^\\u0000]{1,512}$",
+    check: |text| ResourceId::new(text).map(|_| ()).map_err(|error| Fault::new(error.fault)),
+};

@@ -1,0 +1,45 @@
+//! What names of models mean.
+
+use crate::config::models::ModelNames;
+
+fn names() -> ModelNames {
+    let mut names = ModelNames::new(["openai".to_owned()]);
+    names.set("fast", "openai/gpt-4o-mini").unwrap();
+    names
+}
+
+fn check(name: &str, expected: &str) {
+    let found = match names().resolve(name) {
+        Ok(model) => format!("{}|{}", model.provider, model.model),
+        Err(fault) => format!("{}: {}: {}", fault.code, fault.message, fault.help),
+    };
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn names_are_aliases_or_cut_at_the_first_slash() {
+    check("default", "demo|pro");
+    check("fast", "openai|gpt-4o-mini");
+    check("openai/meta/llama:free", "openai|meta/llama:free");
+    check("demo/thinking", "demo|thinking");
+}
+
+#[test]
+fn unknown_names_say_what_was_meant_and_what_is_known() {
+    check(
+        "opnai/x",
+        "unknown_provider: unknown provider `opnai`: did you mean `openai`? Known providers: demo, openai",
+    );
+    check(
+        "zzz/x",
+        "unknown_provider: unknown provider `zzz`: known providers: demo, openai; others stand under [models.providers.zzz] in config/runtime.toml",
+    );
+    check(
+        "fats",
+        "unknown_model: unknown model alias `fats`: did you mean `fast`? Known aliases: default, fast; or write \"provider/model\"",
+    );
+    check(
+        "acme:large",
+        "not_available_yet: this version does not have models of plugins yet: `acme:large`: write an alias or \"provider/model\"",
+    );
+}

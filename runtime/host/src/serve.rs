@@ -1,0 +1,237 @@
+//! A runtime that serves: its listeners, its ready lines, its end.
+
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use arc_swap::ArcSwap;
+use roster_engine::definition::{Problem, Severity};
+use roster_engine::turn::Services;
+use roster_server::{App, Auth, HttpConfig, Scope, TokenGrant};
+use sha2::{Digest, Sha256};
+use tokio::net::TcpListener;
+use tokio::time::timeout;
+
+use crate::assemble::{self, Assembly, Project};
+use crate::config::{self, Proof, RuntimeConfig, Token};
+use crate::error::{Exit, HostError};
+use crate::log::LogFormat;
+use crate::output;
+use crate::shutdown::{DRAIN, Signals, WIND_UP};
+
+/// Where to listen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The gateway's address when it is not `[gateway] listen`.
+    pub gateway: Option<String>,
+    /// Studio's address when it is not `[studio] listen`.
+    pub studio: Option<String>,
+    /// Whether the gateway is left out.
+    pub no_gateway: bool,
+    /// Whether Studio is left out.
+    pub no_studio: bool,
+    /// How problems are told on stderr.
+    pub log_format: LogFormat,
+}
+
+/// Serves until a signal says to stop. Listeners are bound first, so that a taken port stops it before the store is
+/// touched; the ready lines are printed when everything is.
+///
+/// # Errors
+/// [`HostError`] for a configuration, address or database that cannot be used.
+pub async fn serve(mut project: Project, plan: &Plan) -> Result<Exit, HostError> {
+    let mut signals = Signals::catch().map_err(|error| HostError::Internal(format!("no signals: {error}")))?;
+    let config = project.config()?.clone();
+    let listeners = Listeners::bind(plan, &config).await?;
+    let assembly = assemble::assemble(&mut project)?;
+    let http = http_config(&config, listeners.gateway_address());
+    let app = Arc::new(App {
+        registry: Arc::clone(&assembly.registry),
+        services: Arc::clone(&assembly.services),
+        store: Arc::clone(&assembly.store),
+        operator: Arc::clone(&assembly.operator),
+        config: Arc::new(ArcSwap::from_pointee(http)),
+        ready: Arc::new(AtomicBool::new(true)),
+        version: env!("CARGO_PKG_VERSION"),
+    });
+    tell_problems(&project, &assembly, plan.log_format);
+    log_start(&project, &assembly);
+    // The texts of all files were kept for showing problems.
+    drop(project);
+    let ready = listeners.ready_lines();
+    listeners.start(&app);
+    output::print(ready)?;
+    let first = signals.stop().await;
+    tokio::select! {
+        biased;
+        second = signals.stop() => {
+            tracing::warn!("{second} while draining: ending at once");
+            Ok(Exit::Signalled)
+        }
+        () = drain(first, assembly) => Ok(Exit::Good),
+    }
+}
+
+/// What is wrong with the files: as a person reads it, or a line of the log for each.
+fn tell_problems(project: &Project, assembly: &Assembly, format: LogFormat) {
+    let snapshot = assembly.registry.snapshot();
+    let of_agents = snapshot.entries.iter().flat_map(|entry| &entry.problems);
+    let problems: Vec<Problem> = snapshot.problems.iter().chain(of_agents).cloned().collect();
+    if problems.is_empty() {
+        return;
+    }
+    match format {
+        LogFormat::Text => output::note(project.rendered(&problems).trim_end()),
+        LogFormat::Json => problems.iter().for_each(log_problem),
+    }
+}
+
+fn log_problem(problem: &Problem) {
+    let Problem { code, message, file, line, column, help, agent, .. } = problem;
+    match problem.severity {
+        Severity::Error => tracing::error!(code, file, line, column, help, agent, "{message}"),
+        Severity::Warning => tracing::warn!(code, file, line, column, help, agent, "{message}"),
+    }
+}
+
+/// One line that says what is served.
+fn log_start(project: &Project, assembly: &Assembly) {
+    let snapshot = assembly.registry.snapshot();
+    let serving = snapshot.serving().count();
+    let rejected = snapshot.entries.len() - serving;
+    let root = project.root.display();
+    tracing::info!(%root, serving, not_serving = rejected, version = env!("CARGO_PKG_VERSION"), "serving");
+}
+
+/// Stops accepting, lets turns finish until [`DRAIN`] is over, interrupts the rest, closes the store.
+async fn drain(signal: &'static str, assembly: Assembly) {
+    let services = Arc::clone(&assembly.services);
+    services.draining.cancel();
+    services.tracker.close();
+    let turns = services.turns_running();
+    tracing::info!(turns, "{signal}: draining for at most {} s; a second signal ends at once", DRAIN.as_secs());
+    if timeout(DRAIN, services.tracker.wait()).await.is_err() {
+        tracing::warn!(turns = services.turns_running(), "interrupting what still runs");
+        services.stop.cancel();
+        wind_up(&services).await;
+    }
+    assembly.close_store().await;
+    tracing::info!("stopped");
+}
+
+async fn wind_up(services: &Services) {
+    if timeout(WIND_UP, services.tracker.wait()).await.is_err() {
+        tracing::error!(turns = services.turns_running(), "some tasks did not end");
+    }
+}
+
+/// The listeners, bound and not yet accepting.
+struct Listeners {
+    gateway: Option<(TcpListener, SocketAddr)>,
+    studio: Option<(TcpListener, SocketAddr)>,
+}
+
+impl Listeners {
+    async fn bind(plan: &Plan, config: &RuntimeConfig) -> Result<Self, HostError> {
+        let mut listeners = Self { gateway: None, studio: None };
+        if !plan.no_gateway {
+            let address = address(plan.gateway.as_deref(), config.gateway.listen, "--gateway")?;
+            listeners.gateway = Some(bind(address, "gateway", "--gateway", config).await?);
+        }
+        if !plan.no_studio {
+            let address = address(plan.studio.as_deref(), config.studio.listen, "--studio")?;
+            listeners.studio = Some(bind(address, "studio", "--studio", config).await?);
+        }
+        Ok(listeners)
+    }
+
+    fn gateway_address(&self) -> Option<SocketAddr> {
+        self.gateway.as_ref().map(|(_, address)| *address)
+    }
+
+    fn ready_lines(&self) -> String {
+        let named = [("gateway", &self.gateway), ("studio", &self.studio)];
+        let lines = named.into_iter().filter_map(|(name, bound)| {
+            bound.as_ref().map(|(_, address)| format!("{name} http://{address}\n"))
+        });
+        lines.collect()
+    }
+
+    fn start(self, app: &Arc<App>) {
+        let services = &app.services;
+        if let Some((listener, _)) = self.gateway {
+            let router = roster_server::gateway(app);
+            services.tracker.spawn(roster_server::serve(listener, router, Arc::clone(services)));
+        }
+        if let Some((listener, _)) = self.studio {
+            let router = roster_server::studio(app);
+            services.tracker.spawn(roster_server::serve(listener, router, Arc::clone(services)));
+        }
+    }
+}
+
+fn address(asked: Option<&str>, configured: SocketAddr, option: &str) -> Result<SocketAddr, HostError> {
+    let Some(asked) = asked else { return Ok(configured) };
+    let found = asked.to_socket_addrs().ok().and_then(|found| found.min_by_key(SocketAddr::is_ipv6));
+    found.ok_or_else(|| {
+        HostError::environment(format!("`{option} {asked}` is no address"))
+            .hint(format!("an address and a port, for example `{option} 127.0.0.1:8787`"))
+    })
+}
+
+async fn bind(
+    address: SocketAddr,
+    name: &str,
+    option: &str,
+    config: &RuntimeConfig,
+) -> Result<(TcpListener, SocketAddr), HostError> {
+    if config::is_open(&config.auth, address) {
+        let message = format!("{name} would listen on {address}, where others can reach it, without any auth");
+        return Err(HostError::environment(message).hint(
+            "set [auth] mode = \"token\" in config/runtime.toml, or allow_open = true there if that is meant",
+        ));
+    }
+    let bound = async {
+        let listener = TcpListener::bind(address).await?;
+        let address = listener.local_addr()?;
+        Ok((listener, address))
+    };
+    bound.await.map_err(|error: io::Error| {
+        let reason = match error.kind() {
+            io::ErrorKind::AddrInUse => "the port is taken".to_owned(),
+            _ => error.to_string(),
+        };
+        HostError::environment(format!("{name} cannot listen on {address}: {reason}")).hint(format!(
+            "stop what listens there, or choose another address with `{option} ADDR` (port 0 takes any free one) or \
+             [{name}] listen in config/runtime.toml"
+        ))
+    })
+}
+
+fn http_config(config: &RuntimeConfig, gateway_address: Option<SocketAddr>) -> HttpConfig {
+    HttpConfig {
+        gateway_cors: config.gateway.cors.clone(),
+        studio_cors: config.studio.cors.clone(),
+        auth: match &config.auth {
+            config::Auth::None { .. } => Auth::None,
+            config::Auth::Tokens(tokens) => Auth::Tokens(tokens.iter().map(grant).collect()),
+        },
+        body_limit: config.limits.body,
+        requests_per_minute: config.limits.requests_per_minute,
+        gateway_address,
+    }
+}
+
+fn grant(token: &Token) -> TokenGrant {
+    let sha256 = match &token.proof {
+        Proof::Sha256(hash) => *hash,
+        Proof::Value(secret) => Sha256::digest(secret.expose().as_bytes()).into(),
+    };
+    TokenGrant {
+        sha256,
+        subject: token.subject.clone(),
+        resource: token.resource.clone(),
+        scopes: token.scopes.iter().filter_map(|scope| Scope::parse(scope)).collect(),
+    }
+}

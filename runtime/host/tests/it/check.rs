@@ -1,0 +1,166 @@
+//! Commands that look at files: `check`, `new agent`, `agents`, `schema`, `doctor`.
+
+use serde_json::{Value, json};
+
+use crate::http::{chat, get, question};
+use crate::project::Project;
+use crate::roster::{Roster, command, finish, run};
+
+/// Ten agents, each broken in a way of its own, and a good one.
+fn ten_ways() -> Project {
+    let project = Project::new().keeper();
+    let words = "instructions = \"x\"\n";
+    project.write("agents/syntax.toml", "id = \"syntax\"\ninstructions = \"x\n");
+    project.write("agents/type.toml", format!("id = \"type\"\n{words}max_steps = \"three\"\n"));
+    project.write("agents/key.toml", format!("id = \"key\"\n{words}tolls = [\"get_time\"]\n"));
+    project.write("agents/id.toml", format!("id = \"other\"\n{words}"));
+    project.write("agents/model.toml", format!("id = \"model\"\n{words}model = \"nobody/x\"\n"));
+    project.write("agents/tool.toml", format!("id = \"tool\"\n{words}tools = [\"get_tiem\"]\n"));
+    project.write("agents/factory.toml", format!("id = \"factory\"\n{words}memory = \"create_memroy\"\n"));
+    project.write("agents/utf8.toml", b"id = \"utf8\"\ninstructions = \"\xff\xfe\"\n");
+    for id in ["syntax", "type", "key", "id", "missing", "model", "tool", "factory", "utf8", "keeper"] {
+        project.register(id, &format!("{id}.toml"));
+    }
+    project
+}
+
+#[tokio::test]
+async fn ten_broken_ways_are_shown_at_once_with_their_places() {
+    let project = ten_ways();
+    let output = run(&project, &["check", "--format", "json"]).await;
+    assert_eq!(output.code, Some(1), "{}", output.stderr);
+    let problems: Vec<Value> = serde_json::from_str(&output.stdout).expect("JSON");
+    let place = |problem: &Value| {
+        let number = |key: &str| problem[key].as_u64().unwrap_or(0);
+        (problem["file"].as_str().expect("file").to_owned(), number("line"), number("column"))
+    };
+    let places: Vec<_> = problems.iter().filter(|problem| problem["severity"] == "error").map(place).collect();
+    for (file, line, column) in [
+        ("agents/syntax.toml", 2, 16),
+        ("agents/type.toml", 3, 13),
+        ("agents/key.toml", 3, 1),
+        ("agents/id.toml", 1, 6),
+        ("agents/model.toml", 3, 9),
+        ("agents/tool.toml", 3, 10),
+        ("agents/factory.toml", 3, 10),
+        ("agents/utf8.toml", 2, 17),
+    ] {
+        assert!(places.contains(&(file.to_owned(), line, column)), "{file}:{line}:{column} not in {problems:#?}");
+    }
+    assert!(places.iter().any(|(file, line, _)| file == "config/registry.toml" && *line == 12), "the second line of keeper: {problems:#?}");
+    let missing = problems.iter().find(|problem| problem["agent"] == "missing").expect("the missing file");
+    assert!(missing["message"].as_str().is_some_and(|text| text.contains("missing.toml")), "{missing}");
+    assert_eq!(places.len(), 10, "{problems:#?}");
+
+    let text = run(&project, &["check"]).await;
+    assert_eq!(text.code, Some(1));
+    for help in ["did you mean `tools`", "did you mean `get_time`", "did you mean `create_memory`"] {
+        assert!(text.stdout.contains(help), "no {help} in:\n{}", text.stdout);
+    }
+    assert!(text.stdout.contains("10 errors"), "{}", text.stdout);
+    assert!(!project.path(".temp").exists(), "checking opens no store");
+
+    let roster = Roster::serve(&project).await;
+    assert!(chat(&roster, &question("keeper", "c", "hi")).await.text().len() > 1, "the good one serves");
+    assert!(roster.stderr().contains("agents/key.toml:3:1"), "{}", roster.stderr());
+    roster.terminate().await;
+}
+
+#[tokio::test]
+async fn warnings_alone_are_good_unless_strict() {
+    let project = Project::new().keeper();
+    project.write("agents/draft.toml", "id = \"draft\"\ninstructions = \"x\"\n");
+    let lenient = run(&project, &["check"]).await;
+    assert_eq!(lenient.code, Some(0), "{}", lenient.stdout);
+    assert!(lenient.stdout.contains("draft = \"draft.toml\""), "{}", lenient.stdout);
+    assert_eq!(run(&project, &["check", "--strict"]).await.code, Some(1));
+    let clean = run(&Project::new().keeper(), &["check", "--strict"]).await;
+    assert_eq!((clean.code, clean.stdout.as_str()), (Some(0), "no problems: 1 agent\n"));
+}
+
+#[tokio::test]
+async fn a_key_that_is_not_set_is_a_warning() {
+    let model = "model = { id = \"m\", base_url = \"http://127.0.0.1:9/v1\", api_key_env = \"NO_SUCH_KEY\" }";
+    let project = Project::new().agent("locked", &format!("instructions = \"x\"\n{model}"));
+    let output = run(&project, &["check"]).await;
+    assert_eq!(output.code, Some(0), "{}", output.stdout);
+    assert!(output.stdout.contains("NO_SUCH_KEY"), "{}", output.stdout);
+    assert!(output.stdout.contains("agents/locked.toml:3:9"), "{}", output.stdout);
+}
+
+#[tokio::test]
+async fn a_new_agent_serves_after_the_next_start() {
+    let project = Project::new().keeper();
+    let made = run(&project, &["new", "agent", "poet", "--model", "demo/thinking"]).await;
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    assert!(made.stdout.contains("roster chat poet"), "{}", made.stdout);
+    assert_eq!(run(&project, &["check", "--strict"]).await.code, Some(0));
+    let roster = Roster::serve(&project).await;
+    let (_, models) = get(&format!("{}/api/models", roster.gateway)).await;
+    let ids: Vec<_> = models.as_array().expect("models").iter().map(|model| model["id"].clone()).collect();
+    assert_eq!(ids, [json!("keeper"), json!("poet")]);
+    let answer = chat(&roster, &question("poet", "c", "Hello")).await;
+    assert!(answer.of("thinking").count() > 0);
+    roster.terminate().await;
+
+    let again = run(&project, &["new", "agent", "poet"]).await;
+    assert_eq!(again.code, Some(2));
+    assert!(again.stderr.starts_with("error: ") && again.stderr.contains("hint: "), "{}", again.stderr);
+    for args in [&["new", "agent", "Poet"][..], &["new", "agent", "muse", "--model", "demo/flahs"]] {
+        assert_eq!(run(&project, args).await.code, Some(2), "{args:?}");
+    }
+    assert!(!project.path("agents/muse.toml").exists());
+}
+
+#[tokio::test]
+async fn the_list_of_agents_shows_states_tools_and_problems() {
+    let project = ten_ways().agent("boss", "instructions = \"x\"\nagents = [\"keeper\"]\ntools = [\"get_time\"]");
+    let text = run(&project, &["agents"]).await;
+    assert_eq!(text.code, Some(0), "{}", text.stderr);
+    assert!(text.stdout.contains("tools: get_time, agent_keeper"), "{}", text.stdout);
+    assert!(text.stdout.contains("agents/key.toml:3:1"), "{}", text.stdout);
+    let listing: Value = serde_json::from_str(&run(&project, &["agents", "--format", "json"]).await.stdout).expect("JSON");
+    let state = |id: &str| listing["agents"].as_array().expect("agents").iter().find(|agent| agent["id"] == id).expect("listed")["state"].clone();
+    assert_eq!((state("keeper"), state("boss"), state("tool"), state("missing")), (json!("serving"), json!("serving"), json!("rejected"), json!("rejected")));
+    assert!(!project.path(".temp").exists(), "listing opens no store");
+}
+
+#[tokio::test]
+async fn a_reader_that_goes_away_is_no_failure() {
+    let project = Project::new();
+    let mut child = command(project.root(), &["schema", "agent"]).spawn().expect("start");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().await.expect("ends");
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[tokio::test]
+async fn the_doctor_names_what_is_wrong() {
+    let project = Project::new().keeper();
+    let well = run(&project, &["doctor"]).await;
+    assert_eq!(well.code, Some(0), "{}", well.stdout);
+    assert!(well.stdout.contains("ok    agent keeper"), "{}", well.stdout);
+    let roster = Roster::serve(&project).await;
+    chat(&roster, &question("keeper", "c", "hi")).await.done();
+    let busy = run(&project, &["doctor"]).await;
+    assert!(busy.stdout.contains("1 threads, 2 messages"), "{}", busy.stdout);
+    roster.terminate().await;
+    project.register("ghost", "ghost.toml");
+    project.write(".temp/roster.db", b"this is no database at all, only words that fill a page of it");
+    let ill = run(&project, &["doctor"]).await;
+    assert_eq!(ill.code, Some(1), "{}", ill.stdout);
+    assert!(ill.stdout.contains("FAIL  sessions database") && ill.stdout.contains("roster restore"), "{}", ill.stdout);
+    assert!(ill.stdout.contains("FAIL  agent ghost"), "{}", ill.stdout);
+}
+
+#[tokio::test]
+async fn without_a_project_it_says_where_it_looked() {
+    let folder = tempfile::tempdir().expect("a temp folder");
+    let output = finish(command(folder.path(), &["check"])).await;
+    assert_eq!(output.code, Some(2));
+    assert!(output.stderr.starts_with("error: no project found"), "{}", output.stderr);
+    assert!(output.stderr.contains("hint: "), "{}", output.stderr);
+    let usage = finish(command(folder.path(), &["chekc"])).await;
+    assert_eq!(usage.code, Some(2));
+}

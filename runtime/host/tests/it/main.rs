@@ -1,0 +1,25 @@
+//! The whole, from outside: the real binary, over projects in folders of their own and a scripted model server.
+#![allow(
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "one test binary: it fails by panicking, and reads and writes files of its own"
+)]
+
+mod http;
+mod project;
+mod roster;
+
+mod backup;
+mod chat;
+mod check;
+mod definitions;
+mod restart;
+mod serve;
+mod shutdown;
+mod tidy;
+mod tools;
+mod turns;
+mod unusable;
+mod window;

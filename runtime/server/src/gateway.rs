@@ -1,0 +1,45 @@
+//! The gateway: the doors client programs talk to, each with its own wire types.
+
+mod agent;
+mod chat;
+mod content;
+mod conversations;
+mod models;
+mod openai;
+mod openapi;
+
+#[cfg(test)]
+pub(crate) use openapi::DOCUMENT;
+
+use roster_engine::turn::{InputMessage, TurnRefused};
+use roster_model::message::Role;
+
+use crate::app::Scope;
+use crate::http::error::ApiError;
+use crate::http::identity::Access;
+use crate::http::route::Route;
+
+/// What the chat doors need.
+const CHAT: Access = Access::Needs(Scope::Chat);
+
+/// Every route that is the gateway's own.
+pub(crate) fn routes() -> Vec<Route> {
+    let mut routes = openapi::routes();
+    routes.extend(models::routes());
+    routes.extend(chat::routes());
+    routes.extend(conversations::routes());
+    routes.extend(openai::routes());
+    routes
+}
+
+/// The newest user message is what is asked; an empty one asks nothing.
+///
+/// # Errors
+/// 400.
+fn check_question(messages: &[InputMessage]) -> Result<(), ApiError> {
+    match messages.iter().rposition(|message| message.role == Role::User) {
+        Some(at) if !messages[at].parts.is_empty() => Ok(()),
+        Some(at) => Err(ApiError::invalid("the newest user message is empty").param(format!("messages.{at}.content"))),
+        None => Err(TurnRefused::NoQuestion.into()),
+    }
+}

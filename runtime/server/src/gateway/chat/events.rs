@@ -1,0 +1,147 @@
+//! The frames of `/api/chat`: `{"type","content","metadata"?}`, the content always a text.
+
+use roster_engine::turn::{Failure, FailureKind, FinishReason, TurnEvent, TurnStream};
+use roster_model::id::{MessageId, ThreadId, TurnId};
+use roster_model::provider::Usage;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::http::sse::{Encode, Frames};
+
+#[derive(Serialize)]
+struct Frame<'a, M> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    content: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<M>,
+}
+
+#[derive(Serialize)]
+struct CallFields<'a> {
+    id: &'a str,
+    name: &'a str,
+    arguments: &'a Map<String, Value>,
+}
+
+#[derive(Serialize)]
+struct ResultFields<'a> {
+    id: &'a str,
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a Value>,
+    /// Milliseconds.
+    duration: u64,
+}
+
+#[derive(Serialize)]
+struct ErrorFields {
+    code: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DoneFields<'a> {
+    conversation_id: &'a ThreadId,
+    message_id: &'a MessageId,
+    turn_id: &'a TurnId,
+    finish_reason: FinishReason,
+    usage: WireUsage,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WireUsage {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cached_input_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_tokens: Option<u64>,
+}
+
+impl From<Usage> for WireUsage {
+    fn from(usage: Usage) -> Self {
+        Self {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            total_tokens: usage.total_tokens,
+            cached_input_tokens: usage.cached_input_tokens,
+            reasoning_tokens: usage.reasoning_tokens,
+        }
+    }
+}
+
+/// Encodes a turn for `/api/chat`. The `done` frame comes exactly once and last, whatever happened.
+pub(super) struct ChatEvents {
+    conversation: ThreadId,
+    message: MessageId,
+    turn: TurnId,
+}
+
+impl ChatEvents {
+    pub(super) fn new(turn: &TurnStream) -> Self {
+        Self { conversation: turn.key.thread.clone(), message: turn.message.clone(), turn: turn.turn.clone() }
+    }
+
+    fn words(kind: &'static str, content: &str, out: &mut Frames) {
+        out.json(&Frame::<()> { kind, content, metadata: None });
+    }
+
+    fn done(&self, finish_reason: FinishReason, usage: Usage, out: &mut Frames) {
+        let metadata = DoneFields {
+            conversation_id: &self.conversation,
+            message_id: &self.message,
+            turn_id: &self.turn,
+            finish_reason,
+            usage: usage.into(),
+        };
+        out.json(&Frame { kind: "done", content: "", metadata: Some(metadata) });
+    }
+
+    fn failed(&self, failure: &Failure, out: &mut Frames) {
+        let metadata = Some(ErrorFields { code: failure.code });
+        out.json(&Frame { kind: "error", content: &failure.message, metadata });
+        self.done(failure.reason, failure.usage, out);
+    }
+}
+
+impl Encode for ChatEvents {
+    fn event(&mut self, event: TurnEvent, out: &mut Frames) {
+        match event {
+            TurnEvent::Text(piece) => Self::words("text", &piece, out),
+            TurnEvent::Reasoning(piece) => Self::words("thinking", &piece, out),
+            TurnEvent::ToolCalled { id, name, arguments } => {
+                let metadata = Some(CallFields { id: &id, name: &name, arguments: &arguments });
+                out.json(&Frame { kind: "tool_call", content: "", metadata });
+            }
+            TurnEvent::ToolFinished(result) => {
+                let output = Some(&result.output);
+                let metadata = ResultFields {
+                    id: &result.call_id,
+                    name: &result.name,
+                    result: output.filter(|_| !result.is_error),
+                    error: output.filter(|_| result.is_error),
+                    duration: result.duration_ms,
+                };
+                out.json(&Frame { kind: "tool_result", content: "", metadata: Some(metadata) });
+            }
+            TurnEvent::Finished { reason, usage } => self.done(reason, usage, out),
+            TurnEvent::Failed(failure) => self.failed(&failure, out),
+            TurnEvent::Started { .. }
+            | TurnEvent::ToolStarted { .. }
+            | TurnEvent::ToolArguments { .. }
+            | TurnEvent::StepFinished { .. } => {}
+        }
+    }
+
+    fn broken_off(&mut self, out: &mut Frames) {
+        self.failed(&Failure::new(FailureKind::Internal, "internal", "the turn broke off"), out);
+    }
+}

@@ -1,0 +1,112 @@
+//! The streamed answer: chunks, the last with the reason, the usage where asked for, and the done mark.
+
+use roster_engine::turn::{Failure, FailureKind, TurnEvent};
+use roster_model::provider::Usage;
+use serde::Serialize;
+
+use super::Head;
+use super::usage::{WireUsage, finish_reason};
+use crate::http::error::ApiError;
+use crate::http::sse::{Encode, Frames};
+
+/// Encodes a turn.
+pub(super) struct Chunks {
+    head: Head,
+    /// The usage is told in a chunk of its own, and every other chunk says that it has none.
+    with_usage: bool,
+    begun: bool,
+}
+
+#[derive(Serialize)]
+struct Chunk<'a, C> {
+    id: &'a str,
+    object: &'static str,
+    created: i64,
+    model: &'a str,
+    choices: C,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Option<WireUsage>>,
+}
+
+#[derive(Serialize)]
+struct Choice<'a> {
+    index: u32,
+    delta: Delta<'a>,
+    logprobs: Option<()>,
+    finish_reason: Option<&'static str>,
+}
+
+#[derive(Default, Serialize)]
+struct Delta<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<&'a str>,
+}
+
+impl Chunks {
+    pub(super) fn new(head: Head, with_usage: bool) -> Self {
+        Self { head, with_usage, begun: false }
+    }
+
+    fn chunk<C: Serialize>(&self, choices: C, usage: Option<Option<WireUsage>>, out: &mut Frames) {
+        out.json(&Chunk {
+            id: &self.head.id,
+            object: "chat.completion.chunk",
+            created: self.head.created,
+            model: &self.head.model,
+            choices,
+            usage,
+        });
+    }
+
+    fn delta(&mut self, delta: Delta<'_>, finish_reason: Option<&'static str>, out: &mut Frames) {
+        if !self.begun {
+            self.begun = true;
+            self.delta(Delta { role: Some("assistant"), content: Some(""), ..Delta::default() }, None, out);
+        }
+        let choice = Choice { index: 0, delta, logprobs: None, finish_reason };
+        self.chunk([choice], self.with_usage.then_some(None), out);
+    }
+
+    fn usage(&self, usage: Usage, out: &mut Frames) {
+        if self.with_usage {
+            self.chunk([(); 0], Some(Some(usage.into())), out);
+        }
+    }
+
+    fn failed(&mut self, failure: Failure, out: &mut Frames) {
+        self.usage(failure.usage, out);
+        out.json(&ApiError::from(failure).openai());
+        out.done_mark();
+    }
+}
+
+impl Encode for Chunks {
+    fn event(&mut self, event: TurnEvent, out: &mut Frames) {
+        match event {
+            TurnEvent::Text(piece) => self.delta(Delta { content: Some(&piece), ..Delta::default() }, None, out),
+            TurnEvent::Reasoning(piece) => {
+                self.delta(Delta { reasoning_content: Some(&piece), ..Delta::default() }, None, out);
+            }
+            TurnEvent::Finished { reason, usage } => {
+                self.delta(Delta::default(), finish_reason(reason), out);
+                self.usage(usage, out);
+                out.done_mark();
+            }
+            TurnEvent::Failed(failure) => self.failed(failure, out),
+            TurnEvent::Started { .. }
+            | TurnEvent::ToolStarted { .. }
+            | TurnEvent::ToolArguments { .. }
+            | TurnEvent::ToolCalled { .. }
+            | TurnEvent::ToolFinished(_)
+            | TurnEvent::StepFinished { .. } => {}
+        }
+    }
+
+    fn broken_off(&mut self, out: &mut Frames) {
+        self.failed(Failure::new(FailureKind::Internal, "internal", "the turn broke off"), out);
+    }
+}

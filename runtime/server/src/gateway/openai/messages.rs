@@ -1,0 +1,113 @@
+//! The request's messages, folded: results of tools become parts of the assistant message that called them, and what
+//! the assistant said after them joins that message, as in a stored turn.
+
+use roster_engine::tool::parse_arguments;
+use roster_engine::turn::{Input, InputMessage};
+use roster_model::message::{Part, Role, ToolCall, ToolResult};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::gateway::check_question;
+use crate::gateway::content::Content;
+use crate::http::error::ApiError;
+
+#[derive(Deserialize)]
+pub(super) struct WireMessage {
+    role: String,
+    #[serde(default)]
+    content: Content,
+    #[serde(default)]
+    tool_calls: Option<Vec<WireCall>>,
+    tool_call_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct WireCall {
+    id: String,
+    function: WireFunction,
+}
+
+#[derive(Deserialize)]
+struct WireFunction {
+    name: String,
+    #[serde(default)]
+    arguments: String,
+}
+
+/// Reads the list.
+///
+/// # Errors
+/// 400 naming the message at fault.
+pub(super) fn fold(messages: Vec<WireMessage>) -> Result<Input, ApiError> {
+    let mut folded: Vec<InputMessage> = Vec::with_capacity(messages.len());
+    for (number, message) in messages.into_iter().enumerate() {
+        let at = format!("messages.{number}");
+        match message.role.as_str() {
+            "system" | "developer" => push(&mut folded, Role::System, message.content, &at)?,
+            "user" => push(&mut folded, Role::User, message.content, &at)?,
+            "assistant" => assistant(&mut folded, message, &at)?,
+            "tool" => tool(&mut folded, message, &at)?,
+            other => {
+                let text = format!("`{at}.role` is `{other}`; known are system, developer, user, assistant and tool");
+                return Err(ApiError::invalid(text).param(format!("{at}.role")));
+            }
+        }
+    }
+    check_question(&folded)?;
+    folded.retain(|message| !message.parts.is_empty());
+    Ok(Input { messages: folded })
+}
+
+fn push(folded: &mut Vec<InputMessage>, role: Role, content: Content, at: &str) -> Result<(), ApiError> {
+    folded.push(InputMessage { role, parts: content.into_parts(at)? });
+    Ok(())
+}
+
+fn assistant(folded: &mut Vec<InputMessage>, message: WireMessage, at: &str) -> Result<(), ApiError> {
+    let mut parts = message.content.into_parts(at)?;
+    parts.extend(message.tool_calls.unwrap_or_default().into_iter().map(|call| Part::ToolCall(call.read())));
+    match folded.last_mut() {
+        Some(InputMessage { role: Role::Assistant, parts: before })
+            if matches!(before.last(), Some(Part::ToolResult(_))) =>
+        {
+            before.extend(parts);
+        }
+        _ => folded.push(InputMessage { role: Role::Assistant, parts }),
+    }
+    Ok(())
+}
+
+impl WireCall {
+    fn read(self) -> ToolCall {
+        let (id, name, text) = (self.id, self.function.name, self.function.arguments);
+        match parse_arguments(&text) {
+            Ok(arguments) => ToolCall { id, name, arguments, malformed: None },
+            Err(_) => ToolCall { id, name, arguments: Map::new(), malformed: Some(text) },
+        }
+    }
+}
+
+fn tool(folded: &mut [InputMessage], message: WireMessage, at: &str) -> Result<(), ApiError> {
+    let refuse = |text: &str| ApiError::invalid(text).param(format!("{at}.tool_call_id"));
+    let Some(id) = message.tool_call_id else {
+        return Err(refuse("a message of role `tool` needs `tool_call_id`"));
+    };
+    let Some(InputMessage { role: Role::Assistant, parts }) = folded.last_mut() else {
+        return Err(refuse("a message of role `tool` must follow the assistant message that called it"));
+    };
+    let answered = parts.iter().any(|part| matches!(part, Part::ToolResult(result) if result.call_id == id));
+    let called = parts.iter().rev().find_map(|part| match part {
+        Part::ToolCall(call) if call.id == id => Some(call.name.clone()),
+        _ => None,
+    });
+    let Some(name) = called.filter(|_| !answered) else {
+        return Err(refuse("`tool_call_id` names no open call of the assistant message before it"));
+    };
+    let words = message.content.into_parts(at)?.into_iter().filter_map(|part| match part {
+        Part::Text { text } => Some(text),
+        _ => None,
+    });
+    let output = Value::String(words.collect());
+    parts.push(Part::ToolResult(ToolResult { call_id: id, name, output, is_error: false, duration_ms: 0 }));
+    Ok(())
+}

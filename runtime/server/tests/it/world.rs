@@ -1,0 +1,213 @@
+//! A runtime in RAM: agents from TOML, doubles behind them, both routers in front.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arc_swap::ArcSwap;
+use axum::Router;
+use axum::body::Body;
+use http::{HeaderMap, Method, Request, StatusCode};
+use http_body_util::BodyExt;
+use roster_engine::definition::{Problem, Unreadable, load_agent};
+use roster_engine::memory::MemoryFactory;
+use roster_engine::registry::{Candidate, Catalog, Registry, prepare};
+use roster_engine::turn::{Limits, Services};
+use roster_model::id::{AgentId, ResourceId, ThreadId, ThreadKey};
+use roster_model::message::StoredMessage;
+use roster_model::storage::{ConversationStore, OperatorStore};
+use roster_model::tool::ToolMaker;
+use roster_server::{App, HttpConfig};
+use roster_storage::ram::RamStore;
+use roster_testkit::clock::TestClock;
+use roster_testkit::ids::TestIds;
+use serde_json::Value;
+use tower::ServiceExt;
+
+use crate::double::{AddMaker, Factory, Model, Models};
+
+/// `clerk` remembers and adds, `echo` has no memory, `broken` was rejected, `off` is disabled.
+pub const AGENTS: &[(&str, &str)] = &[
+    (
+        "clerk",
+        "id = \"clerk\"\nname = \"Clerk\"\ndescription = \"Answers.\"\ninstructions = \"Be brief.\"\nmemory = \"create_memory\"\nresource = \"shop\"\ntools = [\"add\"]\nmax_steps = 3\n",
+    ),
+    ("echo", "id = \"echo\"\ninstructions = \"Echo.\"\n"),
+    ("broken", "id = \"broken\"\ninstructions = \"x\"\nmodel = \"nobody/x\"\n"),
+    ("off", "id = \"off\"\ninstructions = \"x\"\nenabled = false\n"),
+    ("keeper", "id = \"keeper\"\ninstructions = \"x\"\nmemory = \"create_memory\"\non_disconnect = \"finish\"\n"),
+];
+
+pub struct World {
+    pub app: Arc<App>,
+    pub model: Arc<Model>,
+    pub clock: Arc<TestClock>,
+    pub gateway: Router,
+    pub studio: Router,
+}
+
+impl World {
+    pub fn new() -> Self {
+        Self::with_limits(Limits::default())
+    }
+
+    pub fn with_limits(limits: Limits) -> Self {
+        let clock = Arc::new(TestClock::default());
+        let store = Arc::new(RamStore::new(clock.clone()));
+        Self::build(store.clone(), store, clock, limits)
+    }
+
+    /// On a store of the test's own.
+    pub fn on<S: ConversationStore + OperatorStore>(store: Arc<S>) -> Self {
+        Self::build(store.clone(), store, Arc::default(), Limits::default())
+    }
+
+    fn build(
+        store: Arc<dyn ConversationStore>,
+        operator: Arc<dyn OperatorStore>,
+        clock: Arc<TestClock>,
+        limits: Limits,
+    ) -> Self {
+        let model = Arc::new(Model::default());
+        let registry = Arc::new(Registry::default());
+        registry.publish(prepare(
+            &catalog(&model, &store),
+            &registry.snapshot(),
+            AGENTS.iter().map(candidate).collect(),
+            vec![Problem::warning("unregistered_file", "agents/stray.toml", "no line in the registry")],
+        ));
+        let app = Arc::new(App {
+            registry,
+            services: Arc::new(Services::new(clock.clone(), Arc::new(TestIds::default()), limits)),
+            store,
+            operator,
+            config: Arc::new(ArcSwap::from_pointee(HttpConfig::default())),
+            ready: Arc::new(AtomicBool::new(true)),
+            version: "9.9.9",
+        });
+        let (gateway, studio) = (roster_server::gateway(&app), roster_server::studio(&app));
+        Self { app, model, clock, gateway, studio }
+    }
+
+    pub fn configure(&self, change: impl FnOnce(&mut HttpConfig)) {
+        let mut config = HttpConfig::clone(&self.app.config.load());
+        change(&mut config);
+        self.app.config.store(Arc::new(config));
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        send(&self.gateway, ask(Method::GET, path, Body::empty())).await
+    }
+
+    pub async fn studio(&self, path: &str) -> Answer {
+        send(&self.studio, ask(Method::GET, path, Body::empty())).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        send(&self.gateway, ask(Method::DELETE, path, Body::empty())).await
+    }
+
+    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+        send(&self.gateway, ask(Method::POST, path, Body::from(body.to_string()))).await
+    }
+
+    pub async fn rows(&self, resource: &str, thread: &str) -> Vec<StoredMessage> {
+        self.app.store.tail(&key(resource, thread), 1_000, None).await.expect("read")
+    }
+
+    pub fn not_ready(&self) {
+        self.app.ready.store(false, Ordering::Release);
+    }
+}
+
+fn catalog(model: &Arc<Model>, store: &Arc<dyn ConversationStore>) -> Catalog {
+    let factory: Arc<dyn MemoryFactory> = Arc::new(Factory(Arc::clone(store)));
+    let add: Arc<dyn ToolMaker> = Arc::new(AddMaker);
+    Catalog {
+        factories: BTreeMap::from([("create_memory".to_owned(), factory)]),
+        tools: BTreeMap::from([("add".to_owned(), add)]),
+        models: Arc::new(Models(Arc::clone(model))),
+        revision: 1,
+    }
+}
+
+fn candidate((id, text): &(&str, &str)) -> Candidate {
+    let file = format!("agents/{id}.toml");
+    let no_files = |_: &str| Err(Unreadable::Missing);
+    let loaded = load_agent(&file, text.as_bytes(), &no_files);
+    assert!(loaded.problems.is_empty(), "{:?}", loaded.problems);
+    Candidate {
+        id: AgentId::new(id).expect("legal"),
+        file,
+        definition: loaded.definition,
+        positions: loaded.positions,
+        problems: loaded.problems,
+    }
+}
+
+pub fn key(resource: &str, thread: &str) -> ThreadKey {
+    ThreadKey {
+        resource: ResourceId::new(resource).expect("legal"),
+        thread: ThreadId::new(thread).expect("legal"),
+    }
+}
+
+pub fn ask(method: Method, path: &str, body: Body) -> Request<Body> {
+    let mut request = Request::builder().method(&method).uri(path);
+    if method == Method::POST {
+        request = request.header("content-type", "application/json; charset=utf-8");
+    }
+    request.body(body).expect("legal request")
+}
+
+/// An answer read to its end.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub text: String,
+}
+
+pub async fn send(router: &Router, request: Request<Body>) -> Answer {
+    let response = router.clone().oneshot(request).await.expect("infallible");
+    let (parts, body) = response.into_parts();
+    let bytes = body.collect().await.expect("body").to_bytes();
+    let text = String::from_utf8(bytes.to_vec()).expect("UTF-8");
+    Answer { status: parts.status, headers: parts.headers, text }
+}
+
+impl Answer {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {:?}", self.text))
+    }
+
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().expect("text"))
+    }
+
+    /// The JSON of each `data:` frame; the done mark as a text.
+    pub fn frames(&self) -> Vec<Value> {
+        assert_eq!(self.status, StatusCode::OK, "{}", self.text);
+        assert_eq!(self.header("content-type"), "text/event-stream");
+        assert!(self.text.ends_with("\n\n"), "{:?}", self.text);
+        let data = self.text.trim_end().split("\n\n").filter_map(|frame| frame.strip_prefix("data: "));
+        data.map(|data| serde_json::from_str(data).unwrap_or_else(|_| Value::from(data))).collect()
+    }
+
+    /// Status and code of an error, checked to be of the plain form.
+    pub fn plain_error(&self) -> (u16, String) {
+        let body = self.json();
+        assert!(body["error"].is_string(), "{body}");
+        assert_eq!(self.header("content-type"), "application/json");
+        (self.status.as_u16(), body["code"].as_str().expect("code").to_owned())
+    }
+
+    /// Status, code and param of an error, checked to be of the OpenAI form.
+    pub fn openai_error(&self) -> (u16, String, Option<String>) {
+        let body = self.json();
+        let error = body["error"].as_object().unwrap_or_else(|| panic!("{body}"));
+        assert_eq!(error.keys().collect::<Vec<_>>(), ["message", "type", "param", "code"]);
+        let text = |name: &str| error[name].as_str().map(str::to_owned);
+        (self.status.as_u16(), text("code").expect("code"), text("param"))
+    }
+}

@@ -1,0 +1,5 @@
+//! Conformance suites: what every implementation of a trait must do, written once.
+
+#![allow(clippy::expect_used, reason = "a suite is test code: a broken rule panics")]
+
+pub mod conversation;
