@@ -4,11 +4,16 @@
 //! began with.
 
 mod catalog;
+mod control;
+mod cycles;
+mod diff;
 mod prepare;
 mod resolve;
 mod snapshot;
 
 pub use catalog::{BoundModel, Catalog, ModelSource, NameFault};
+pub use control::{AdminEvent, Control, ControlError};
+pub use diff::{Change, ChangeKind, keys as differing_keys};
 pub use prepare::{Candidate, Prepared, check_names, prepare};
 pub use resolve::TOOL_TIMEOUT;
 pub use snapshot::{Agent, AgentState, Entry, Registry, Snapshot};

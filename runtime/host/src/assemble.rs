@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use roster_engine::definition::{ModelChoice, Problem};
 use roster_engine::registry::{Candidate, Catalog, Prepared, Registry, check_names, prepare};
 use roster_engine::turn::{Limits, Services};
-use roster_engine::definition::{ModelChoice, Problem};
 use roster_model::id::IdSource;
 use roster_model::storage::{ConversationStore, OperatorStore};
 use roster_model::time::Clock;
@@ -86,7 +86,8 @@ impl Project {
         for agent in agents {
             let AgentFile { id, file, definition, positions, problems } = agent;
             self.texts.insert(file.clone(), Arc::clone(&positions.source));
-            candidates.push(Candidate { id, file, definition, positions, problems });
+            let candidate = Candidate::new(id, file, definition.map(Arc::new), Arc::new(positions));
+            candidates.push(Candidate { problems, ..candidate });
         }
         candidates
     }
@@ -180,7 +181,7 @@ pub struct Assembly {
     /// The same store as the operator sees it.
     pub operator: Arc<dyn OperatorStore>,
     /// The same store once more, for closing it; `None` while it cannot be used.
-    sessions: Option<Arc<SqliteStore>>,
+    pub(crate) sessions: Option<Arc<SqliteStore>>,
 }
 
 /// Opens the store, makes the catalog and publishes the first registry.

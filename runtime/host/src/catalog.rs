@@ -7,6 +7,7 @@ use std::time::Duration;
 use roster_engine::definition::{MemoryConfig, ModelChoice, ModelTable, suggest};
 use roster_engine::memory::{FactoryError, Memory, MemoryFactory, Policy};
 use roster_engine::registry::{BoundModel, Catalog, ModelSource, NameFault};
+use roster_engine::tool::Schemas;
 use roster_model::id::IdSource;
 use roster_model::provider::Provider;
 use roster_model::storage::ConversationStore;
@@ -43,6 +44,7 @@ pub fn catalog(
         tools: tools.into_iter().collect(),
         models: Arc::new(models),
         revision: 1,
+        schemas: Schemas::default(),
     })
 }
 

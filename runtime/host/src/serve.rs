@@ -152,9 +152,9 @@ impl Listeners {
 
     fn ready_lines(&self) -> String {
         let named = [("gateway", &self.gateway), ("studio", &self.studio)];
-        let lines = named.into_iter().filter_map(|(name, bound)| {
-            bound.as_ref().map(|(_, address)| format!("{name} http://{address}\n"))
-        });
+        let lines = named
+            .into_iter()
+            .filter_map(|(name, bound)| bound.as_ref().map(|(_, address)| format!("{name} http://{address}\n")));
         lines.collect()
     }
 
@@ -188,9 +188,8 @@ async fn bind(
 ) -> Result<(TcpListener, SocketAddr), HostError> {
     if config::is_open(&config.auth, address) {
         let message = format!("{name} would listen on {address}, where others can reach it, without any auth");
-        return Err(HostError::environment(message).hint(
-            "set [auth] mode = \"token\" in config/runtime.toml, or allow_open = true there if that is meant",
-        ));
+        return Err(HostError::environment(message)
+            .hint("set [auth] mode = \"token\" in config/runtime.toml, or allow_open = true there if that is meant"));
     }
     let bound = async {
         let listener = TcpListener::bind(address).await?;
@@ -235,3 +234,6 @@ fn grant(token: &Token) -> TokenGrant {
         scopes: token.scopes.iter().filter_map(|scope| Scope::parse(scope)).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests;

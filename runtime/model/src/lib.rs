@@ -2,9 +2,10 @@
 //!
 //! What is *not* here: input or output, clocks, an async runtime, TOML, HTTP, SQL. Everything another room needs in
 //! order to talk about agents, threads and turns is here, and the whole can be read in twenty minutes. Reading order:
-//! [`id`], [`time`], [`message`], [`tool`], [`provider`], [`storage`], [`observation`].
+//! [`id`], [`time`], [`message`], [`tool`], [`provider`], [`storage`], [`ledger`], [`observation`].
 
 pub mod id;
+pub mod ledger;
 pub mod message;
 pub mod observation;
 pub mod provider;

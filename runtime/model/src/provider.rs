@@ -1,6 +1,7 @@
 //! Model providers: the socket every dialect is plugged into.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::Stream;
@@ -9,7 +10,6 @@ use serde_json::{Map, Value};
 
 use crate::BoxFuture;
 use crate::message::{FileData, ToolCall, ToolResult};
-use std::sync::Arc;
 
 /// A message as a provider is given it. Made only by the transcript reader and the turn's context; always legal.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,8 +52,8 @@ pub struct OfferedTool {
     pub name: String,
     /// For the model.
     pub description: String,
-    /// JSON Schema of the arguments.
-    pub input_schema: Value,
+    /// JSON Schema of the arguments; agents that use the same tool share it.
+    pub input_schema: Arc<Value>,
 }
 
 /// Whether the model may, must or must not call tools.

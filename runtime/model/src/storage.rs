@@ -215,7 +215,8 @@ pub trait ConversationStore: Send + Sync + 'static {
     /// Writes the turn's assistant row. `NotFound` when the thread was deleted meanwhile.
     fn save_answer(&self, save: SaveAnswer) -> StoreResult<'_, ()>;
     /// The newest `limit` messages with a seq below `before` (all when `None`), oldest first. An unknown thread is empty.
-    fn tail<'a>(&'a self, key: &'a ThreadKey, limit: usize, before: Option<Seq>) -> StoreResult<'a, Vec<StoredMessage>>;
+    fn tail<'a>(&'a self, key: &'a ThreadKey, limit: usize, before: Option<Seq>)
+    -> StoreResult<'a, Vec<StoredMessage>>;
     /// Appends messages outside a turn (REST), all or none. The thread must exist. A message whose id is already in
     /// the thread is a `Conflict`.
     fn append<'a>(&'a self, key: &'a ThreadKey, messages: Vec<Message>) -> StoreResult<'a, Vec<StoredMessage>>;

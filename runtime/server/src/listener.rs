@@ -25,17 +25,14 @@ fn studio_routes() -> Vec<Route> {
 }
 
 /// The router of the gateway's listener.
-#[must_use]
 pub fn gateway(app: &Arc<App>) -> Router {
     route::router(app, Door::Gateway, gateway_routes())
 }
 
 /// The router of Studio's listener.
-#[must_use]
 pub fn studio(app: &Arc<App>) -> Router {
     route::router(app, Door::Studio, studio_routes())
 }
-
 
 #[cfg(test)]
 mod tests;

@@ -43,7 +43,8 @@ pub async fn serve(listener: TcpListener, router: Router, services: Arc<Services
         match accepted {
             Ok((stream, address)) => {
                 let peer = Peer { address: address.ip().to_canonical(), loopback };
-                let connection = connection(stream, address, peer, router.clone(), Arc::clone(&services), closing.clone());
+                let connection =
+                    connection(stream, address, peer, router.clone(), Arc::clone(&services), closing.clone());
                 services.tracker.spawn(connections.track_future(connection));
             }
             Err(error) => {

@@ -191,9 +191,9 @@ pub static FILE_BELOW: TextRule = TextRule {
         if text.is_empty() {
             Err(Fault::new("is empty").help(help))
         } else if text.starts_with('/') || text.contains(['\\', ':']) || text.chars().any(|c| c < ' ') {
-            Err(Fault::new("must be a path relative to `agents/`, with `/` between folders").help(help))
+            Err(Fault::new("must be a path inside the agents' folder, with `/` between folders").help(help))
         } else if text.split('/').any(|part| part == "..") {
-            Err(Fault::new("leaves `agents/`").help(help))
+            Err(Fault::new("leaves the agents' folder").help(help))
         } else if text.split('/').any(|part| part.is_empty() || part == ".") {
             Err(Fault::new("has an empty step in its path").help(help))
         } else {

@@ -52,7 +52,7 @@ pub enum Unreadable {
     #[error("does not exist")]
     Missing,
     /// A link leads out of `agents/`.
-    #[error("leads out of `agents/` through a link")]
+    #[error("leads out of the agents' folder through a link")]
     Outside,
     /// It is larger than a file may be.
     #[error("is larger than 4 MiB")]
@@ -142,7 +142,7 @@ fn instructions_file(
         Ok(bytes) => bytes,
         Err(reason) => {
             let code = if reason == Unreadable::Missing { "file_missing" } else { "file_unreadable" };
-            let problem = checker.error(code, node.span(), format!("`agents/{path}` {reason}"));
+            let problem = checker.error(code, node.span(), format!("`{path}` {reason}"));
             problem.help = Some("the path is taken from agents/".to_owned());
             return None;
         }

@@ -8,6 +8,7 @@ use roster_model::tool::ToolMaker;
 
 use crate::definition::ModelChoice;
 use crate::memory::MemoryFactory;
+use crate::tool::Schemas;
 
 /// A model an agent is bound to.
 #[derive(Clone)]
@@ -51,4 +52,6 @@ pub struct Catalog {
     /// Changes whenever something an agent may be bound to changes: agents assembled from another revision are
     /// assembled anew.
     pub revision: u64,
+    /// Compiled argument schemas.
+    pub schemas: Schemas,
 }

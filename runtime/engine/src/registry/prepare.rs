@@ -1,28 +1,44 @@
 //! From loaded files to the next snapshot. All that may fail happens here, per agent.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use roster_model::id::AgentId;
 
 use super::catalog::Catalog;
+use super::cycles::cycles;
+use super::diff::{Change, diff};
 use super::resolve::{Resolved, Roll, resolve};
 use super::snapshot::{Agent, AgentState, Entry, Snapshot};
 use crate::definition::{Definition, Positions, Problem};
-use crate::memory::{FactoryError, Memory};
+use crate::memory::{FactoryError, Memory, MemoryFactory};
 
-/// One line of the registry with what its file gave.
+/// One line of the registry with what its file gave. Cheap to make again for a file that did not change.
+#[derive(Clone)]
 pub struct Candidate {
     /// The key of the line.
     pub id: AgentId,
     /// Its file, relative to the root.
     pub file: String,
     /// The definition, when the file has no error.
-    pub definition: Option<Definition>,
+    pub definition: Option<Arc<Definition>>,
     /// Where its names stand.
-    pub positions: Positions,
+    pub positions: Arc<Positions>,
     /// What loading found.
     pub problems: Vec<Problem>,
+    /// True when the file is gone for good: the agent leaves service, whatever served before.
+    pub gone: bool,
+    /// The last version that was served, from the ledger: serves when the file is broken and nothing serves now.
+    pub last_good: Option<Arc<Definition>>,
+    /// The version an operator pinned: serves instead of the file's until unpinned.
+    pub pinned: Option<Arc<Definition>>,
+}
+
+impl Candidate {
+    /// A line and its file, with neither past nor pin.
+    #[must_use]
+    pub fn new(id: AgentId, file: String, definition: Option<Arc<Definition>>, positions: Arc<Positions>) -> Self {
+        Self { id, file, definition, positions, problems: Vec::new(), gone: false, last_good: None, pinned: None }
+    }
 }
 
 /// A registry ready to be published.
@@ -32,10 +48,10 @@ pub struct Prepared {
     pub entries: Vec<Entry>,
     /// Problems of no single agent.
     pub problems: Vec<Problem>,
-    /// How many agents were assembled anew.
-    pub assembled: usize,
-    /// How often a memory factory was called.
-    pub factory_calls: usize,
+    /// What changes against the previous snapshot.
+    pub changes: Vec<Change>,
+    /// The agents whose memory factory was called.
+    pub factory_calls: Vec<AgentId>,
 }
 
 impl Prepared {
@@ -47,18 +63,18 @@ impl Prepared {
 /// Assembles what is new or changed, keeps what is not, and keeps the last good version of what is broken.
 #[must_use]
 pub fn prepare(catalog: &Catalog, previous: &Snapshot, candidates: Vec<Candidate>, problems: Vec<Problem>) -> Prepared {
-    let generation = previous.generation + 1;
     let roll = roll_of(&candidates, previous);
     let cycles = cycles(&candidates);
-    let mut prepared = Prepared { generation, entries: Vec::new(), problems, assembled: 0, factory_calls: 0 };
+    let mut assembler =
+        Assembler { catalog, previous, roll, generation: previous.generation + 1, factory_calls: Vec::new() };
+    let mut entries = Vec::with_capacity(candidates.len());
     for mut candidate in candidates {
-        if let Some(problem) = cycles.get(&candidate.id) {
-            candidate.problems.push(problem.clone());
-        }
-        let entry = prepared.entry(candidate, catalog, previous, &roll);
-        prepared.entries.push(entry);
+        candidate.problems.extend(cycles.get(&candidate.id).cloned());
+        entries.push(assembler.entry(candidate));
     }
-    prepared
+    let changes = diff(previous, &entries);
+    let Assembler { generation, factory_calls, .. } = assembler;
+    Prepared { generation, entries, problems, changes, factory_calls }
 }
 
 /// Problems only names can have, for `roster check`: nothing is assembled and no factory is called.
@@ -76,42 +92,80 @@ pub fn check_names(catalog: &Catalog, candidates: &[Candidate]) -> Vec<Problem> 
     problems
 }
 
-impl Prepared {
-    fn entry(&mut self, candidate: Candidate, catalog: &Catalog, previous: &Snapshot, roll: &Roll) -> Entry {
-        let before = previous.agent(&candidate.id);
-        let Candidate { id, file, definition, positions, mut problems } = candidate;
-        let Some(definition) = definition else {
-            return fallen_back(id, file, before, problems);
-        };
-        if !definition.enabled {
-            return Entry { id, state: AgentState::Disabled, agent: None, file, problems };
+/// What one pass over the candidates needs.
+struct Assembler<'a> {
+    catalog: &'a Catalog,
+    previous: &'a Snapshot,
+    roll: Roll,
+    generation: u64,
+    factory_calls: Vec<AgentId>,
+}
+
+impl Assembler<'_> {
+    fn entry(&mut self, candidate: Candidate) -> Entry {
+        let Candidate { id, file, definition, positions, problems, gone, last_good, pinned } = candidate;
+        let before = self.previous.agent(&id).cloned();
+        let mut entry = Entry { id, state: AgentState::Rejected, agent: None, file, problems, pinned: None };
+        if gone {
+            return entry;
         }
-        let facts = facts_of(&definition, roll);
-        if let Some(agent) = before.filter(|agent| agent.is_current(&definition, catalog, &facts)) {
-            let agent = Some(Arc::clone(agent));
-            return Entry { id, state: AgentState::Serving, agent, file, problems };
+        if let Some(pinned) = pinned {
+            entry.pinned = Some(pinned.fingerprint.clone());
+            let nowhere = Positions { file: entry.file.as_str().into(), ..Positions::default() };
+            return self.served(entry, pinned, &nowhere, before);
         }
-        let resolved = match resolve(&definition, &positions, catalog, roll) {
-            Ok(resolved) => resolved,
+        match definition {
+            Some(definition) if !definition.enabled => Entry { state: AgentState::Disabled, ..entry },
+            Some(definition) => self.served(entry, definition, &positions, before),
+            None => self.fallen_back(entry, before, last_good),
+        }
+    }
+
+    /// The entry serving `definition`, or what served before when that cannot be.
+    fn served(
+        &mut self,
+        mut entry: Entry,
+        definition: Arc<Definition>,
+        positions: &Positions,
+        before: Option<Arc<Agent>>,
+    ) -> Entry {
+        match self.agent(&definition, positions, before.as_ref()) {
+            Ok(agent) => Entry { state: AgentState::Serving, agent: Some(agent), ..entry },
             Err(found) => {
-                problems.extend(found.into_iter().map(|problem| problem.of(id.as_str())));
-                return fallen_back(id, file, before, problems);
+                entry.problems.extend(found.into_iter().map(|problem| problem.of(entry.id.as_str())));
+                self.fallen_back(entry, before, None)
             }
-        };
-        let Resolved { models, tools, factory } = resolved;
-        let memory = match self.memory(&definition, before, factory) {
-            Ok(memory) => memory,
-            Err(error) => {
-                let message = format!("the memory factory of agent `{id}` failed: {error}");
-                let span = positions.memory_factory.clone();
-                problems.push(positions.error("factory_failed", span, message).of(id.as_str()));
-                return fallen_back(id, file, before, problems);
-            }
-        };
-        self.assembled += 1;
-        let generation = self.generation;
-        let agent = Agent { definition, models, tools, memory, generation, revision: catalog.revision, facts };
-        Entry { id, state: AgentState::Serving, agent: Some(Arc::new(agent)), file, problems }
+        }
+    }
+
+    /// A broken file never removes a good agent; after a restart its last good version comes from the ledger.
+    fn fallen_back(&mut self, entry: Entry, before: Option<Arc<Agent>>, last_good: Option<Arc<Definition>>) -> Entry {
+        let from_ledger = |this: &mut Self| this.agent(&last_good?, &Positions::default(), None).ok();
+        match before.or_else(|| from_ledger(self)) {
+            Some(agent) => Entry { state: AgentState::ServingLastGood, agent: Some(agent), ..entry },
+            None => entry,
+        }
+    }
+
+    /// The agent of this definition: the very one that serves when nothing changed, else assembled anew.
+    fn agent(
+        &mut self,
+        definition: &Arc<Definition>,
+        positions: &Positions,
+        before: Option<&Arc<Agent>>,
+    ) -> Result<Arc<Agent>, Vec<Problem>> {
+        let facts = facts_of(definition, &self.roll);
+        if let Some(agent) = before.filter(|agent| agent.is_current(definition, self.catalog, &facts)) {
+            return Ok(Arc::clone(agent));
+        }
+        let Resolved { models, tools, factory } = resolve(definition, positions, self.catalog, &self.roll)?;
+        let memory = self.memory(definition, before, factory).map_err(|error| {
+            let message = format!("the memory factory of agent `{}` failed: {error}", definition.id);
+            vec![positions.error("factory_failed", positions.memory_factory.clone(), message)]
+        })?;
+        let definition = Arc::clone(definition);
+        let (generation, revision) = (self.generation, self.catalog.revision);
+        Ok(Arc::new(Agent { definition, models, tools, memory, generation, revision, facts }))
     }
 
     /// Calls the factory, once; an unchanged memory section and resource keep their memory.
@@ -119,7 +173,7 @@ impl Prepared {
         &mut self,
         definition: &Definition,
         before: Option<&Arc<Agent>>,
-        factory: Option<Arc<dyn crate::memory::MemoryFactory>>,
+        factory: Option<Arc<dyn MemoryFactory>>,
     ) -> Result<Option<Memory>, FactoryError> {
         let (Some(config), Some(factory)) = (&definition.memory, factory) else { return Ok(None) };
         if let Some(before) = before
@@ -129,21 +183,17 @@ impl Prepared {
         {
             return Ok(Some(memory.clone()));
         }
-        self.factory_calls += 1;
+        self.factory_calls.push(definition.id.clone());
         factory.create(config).map(Some)
     }
 }
 
-/// A broken file never removes a good agent.
-fn fallen_back(id: AgentId, file: String, before: Option<&Arc<Agent>>, problems: Vec<Problem>) -> Entry {
-    let state = if before.is_some() { AgentState::ServingLastGood } else { AgentState::Rejected };
-    Entry { id, state, agent: before.cloned(), file, problems }
-}
-
+/// Name and description of every agent that has a line, for those that call it.
 fn roll_of(candidates: &[Candidate], previous: &Snapshot) -> Roll {
     let one = |candidate: &Candidate| {
-        let definition = candidate.definition.as_ref();
-        let definition = definition.or_else(|| previous.agent(&candidate.id).map(|agent| &agent.definition));
+        let definition = candidate.pinned.as_ref().or(candidate.definition.as_ref());
+        let served = || previous.agent(&candidate.id).map(|agent| &agent.definition);
+        let definition = definition.or_else(served).or(candidate.last_good.as_ref());
         let facts = definition.map(|definition| (definition.name.clone(), definition.description.clone()));
         (candidate.id.clone(), facts.unwrap_or_else(|| (candidate.id.to_string(), String::new())))
     };
@@ -162,44 +212,4 @@ impl Agent {
             && self.revision == catalog.revision
             && self.facts == facts
     }
-}
-
-/// A warning for each agent that can reach itself: the depth limit ends such calls, but somebody should look.
-fn cycles(candidates: &[Candidate]) -> HashMap<AgentId, Problem> {
-    let calls: HashMap<&AgentId, &[AgentId]> = candidates
-        .iter()
-        .filter_map(|candidate| Some((&candidate.id, candidate.definition.as_ref()?.agents.as_slice())))
-        .collect();
-    let mut found = HashMap::new();
-    for candidate in candidates {
-        let Some(definition) = &candidate.definition else { continue };
-        let guilty = definition.agents.iter().position(|id| reaches(&calls, id, &candidate.id));
-        if let Some(at) = guilty {
-            let via = &definition.agents[at];
-            let message = if *via == candidate.id {
-                format!("agent `{via}` may call itself")
-            } else {
-                format!("agent `{}` calls `{via}`, which can call `{}` again", candidate.id, candidate.id)
-            };
-            let span = candidate.positions.agents.get(at).cloned();
-            let problem = candidate.positions.warning("agent_cycle", span, message).of(candidate.id.as_str());
-            let help = "an agent already at work on a request is not asked again by it; the model is told so";
-            found.insert(candidate.id.clone(), problem.help(help));
-        }
-    }
-    found
-}
-
-fn reaches(calls: &HashMap<&AgentId, &[AgentId]>, from: &AgentId, to: &AgentId) -> bool {
-    let mut seen = HashSet::new();
-    let mut open = vec![from];
-    while let Some(id) = open.pop() {
-        if id == to {
-            return true;
-        }
-        if seen.insert(id) {
-            open.extend(calls.get(id).copied().unwrap_or_default());
-        }
-    }
-    false
 }

@@ -49,7 +49,7 @@ pub(super) fn resolve(
     if !problems.is_empty() {
         return Err(problems);
     }
-    let tools = ToolBox::bind(unbound).map_err(|(tool, fault)| {
+    let tools = ToolBox::bind(unbound, &catalog.schemas).map_err(|(tool, fault)| {
         let message = format!("the schema of tool `{tool}` cannot be used: {fault}");
         vec![positions.error("tool_schema", None, message)]
     })?;

@@ -15,7 +15,7 @@ use crate::tool::ToolBox;
 /// An agent assembled from its definition.
 pub struct Agent {
     /// What its file says.
-    pub definition: Definition,
+    pub definition: Arc<Definition>,
     /// Models in order of preference; never empty.
     pub models: Vec<BoundModel>,
     /// Its tools under the names the model sees.
@@ -57,6 +57,8 @@ pub struct Entry {
     pub file: String,
     /// What is wrong with it.
     pub problems: Vec<Problem>,
+    /// The fingerprint of the version an operator pinned.
+    pub pinned: Option<String>,
 }
 
 /// The registry at one moment, in the order of its lines.

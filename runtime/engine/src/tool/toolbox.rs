@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use super::names::{offered_name, plain_name};
-use super::validate::Validator;
+use super::validate::{Schemas, Validator};
 
 /// What stands behind a name.
 #[derive(Clone)]
@@ -31,7 +31,7 @@ pub struct BoundTool {
     /// What stands behind it.
     pub target: Target,
     /// Checks arguments.
-    pub validator: Validator,
+    pub validator: Arc<Validator>,
     /// After this a call is given up.
     pub timeout: Duration,
     /// Calls at once.
@@ -104,7 +104,7 @@ impl ToolBox {
     ///
     /// # Errors
     /// The name as written, and what is wrong with the schema.
-    pub fn bind(unbound: Vec<Unbound>) -> Result<Self, (String, String)> {
+    pub fn bind(unbound: Vec<Unbound>, schemas: &Schemas) -> Result<Self, (String, String)> {
         let mut wanted: HashMap<String, usize> = HashMap::new();
         for tool in &unbound {
             *wanted.entry(offered_name(&tool.plain, &tool.written, false)).or_default() += 1;
@@ -114,11 +114,12 @@ impl ToolBox {
             let simple = offered_name(&tool.plain, &tool.written, false);
             let meets = wanted.get(&simple).is_some_and(|count| *count > 1);
             let name = if meets { offered_name(&tool.plain, &tool.written, true) } else { simple };
-            let validator = Validator::new(&tool.input_schema).map_err(|fault| (tool.written.clone(), fault))?;
+            let (input_schema, validator) =
+                schemas.get(tool.input_schema).map_err(|fault| (tool.written.clone(), fault))?;
             bound.by_offered.insert(name.clone(), bound.tools.len());
             bound.tools.push(BoundTool {
                 written: tool.written,
-                offered: OfferedTool { name, description: tool.description, input_schema: tool.input_schema },
+                offered: OfferedTool { name, description: tool.description, input_schema },
                 target: tool.target,
                 validator,
                 timeout: tool.timeout,
@@ -156,7 +157,7 @@ mod tests {
             let id = AgentId::new(id).expect("legal");
             Unbound::agent(&id, id.as_str(), "", Duration::from_secs(1))
         });
-        ToolBox::bind(unbound.collect()).map_err(|fault| fault.1).expect("binds")
+        ToolBox::bind(unbound.collect(), &Schemas::default()).map_err(|fault| fault.1).expect("binds")
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! Arguments: from the text a model wrote to a checked JSON object, or a fault the model can act on.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use serde_json::{Map, Value};
 
 /// Why a call is not run. Told to the model.
@@ -74,6 +77,28 @@ impl Validator {
             message.push_str(&self.schema_text);
         }
         Err(ArgumentFault { message })
+    }
+}
+
+/// Compiled schemas, shared by all agents that use the same tool: a compiled schema takes kilobytes.
+#[derive(Default)]
+pub struct Schemas(Mutex<HashMap<String, (Arc<Value>, Arc<Validator>)>>);
+
+impl Schemas {
+    /// The schema compiled, once for each distinct text.
+    ///
+    /// # Errors
+    /// As [`Validator::new`].
+    pub fn get(&self, schema: Value) -> Result<(Arc<Value>, Arc<Validator>), String> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = schema.to_string();
+        if let Some(found) = known.get(&text) {
+            return Ok(found.clone());
+        }
+        let compiled = Arc::new(Validator::new(&schema)?);
+        let made = (Arc::new(schema), compiled);
+        known.insert(text, made.clone());
+        Ok(made)
     }
 }
 

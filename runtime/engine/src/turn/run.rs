@@ -2,6 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use roster_model::id::{MessageId, TurnId};
@@ -39,6 +40,7 @@ pub(super) struct Turn {
     events: Option<mpsc::Sender<TurnEvent>>,
     cancel: CancellationToken,
     deadline: Instant,
+    timeout: Duration,
     began: Instant,
     /// Where this turn stands in its trace: below the calling agent's tool span, or at the top.
     trace: TraceContext,
@@ -63,7 +65,8 @@ pub fn start(services: &Arc<Services>, request: TurnRequest) -> Result<TurnStrea
     if !request.input.messages.iter().any(|message| message.role == Role::User) {
         return Err(TurnRefused::NoQuestion);
     }
-    let place = Arc::clone(&services.places).try_acquire_owned().map_err(|_| TurnRefused::Busy)?;
+    let place = services.place().ok_or(TurnRefused::Busy)?;
+    let timeout = services.limits().turn_timeout;
     let (sender, events) = mpsc::channel(QUEUE);
     let cancel = CancellationToken::new();
     let finishes_anyway = request.agent.definition.on_disconnect == OnDisconnect::Finish;
@@ -74,7 +77,8 @@ pub fn start(services: &Arc<Services>, request: TurnRequest) -> Result<TurnStrea
         message: MessageId::fresh(services.ids.as_ref()),
         events: Some(sender),
         cancel: cancel.clone(),
-        deadline: Instant::now() + services.limits.turn_timeout,
+        deadline: Instant::now() + timeout,
+        timeout,
         began: Instant::now(),
         trace: services.trace(),
         request,
@@ -105,6 +109,7 @@ impl Turn {
             events: None,
             cancel: parent.cancel.clone(),
             deadline: parent.deadline,
+            timeout: parent.timeout,
             began: Instant::now(),
             request,
             lineage,
@@ -226,7 +231,7 @@ impl Turn {
                 Err(failure)
             }
             () = tokio::time::sleep_until(self.deadline) => {
-                let seconds = self.services.limits.turn_timeout.as_secs_f64();
+                let seconds = self.timeout.as_secs_f64();
                 Err(Failure::new(FailureKind::Timeout, "turn_timeout", format!("the turn took longer than {seconds} s")))
             }
         }

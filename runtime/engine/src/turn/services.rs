@@ -1,11 +1,13 @@
 //! What every turn is handed: clock, ids, limits, and the tracker that owns its task.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use roster_model::id::{IdSource, MessageId, ThreadKey, TurnId};
 use roster_model::time::Clock;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
@@ -40,13 +42,12 @@ pub struct Services {
     pub draining: CancellationToken,
     /// Cancelled when the time for draining is over: turns still running are interrupted.
     pub stop: CancellationToken,
-    /// Bounds.
-    pub limits: Limits,
     /// Counters of this process.
     pub metrics: Arc<Metrics>,
     /// Where spans go; `None`: nowhere.
     pub recorder: Option<Arc<Recorder>>,
-    pub(super) places: Arc<Semaphore>,
+    limits: ArcSwap<Limits>,
+    running: Arc<AtomicUsize>,
     pub(super) locks: ThreadLocks,
 }
 
@@ -60,10 +61,10 @@ impl Services {
             tracker: TaskTracker::new(),
             draining: CancellationToken::new(),
             stop: CancellationToken::new(),
-            limits,
+            limits: ArcSwap::from_pointee(limits),
             metrics: Arc::default(),
             recorder: None,
-            places: Arc::new(Semaphore::new(limits.concurrent_turns)),
+            running: Arc::default(),
             locks: ThreadLocks::default(),
         }
     }
@@ -87,10 +88,38 @@ impl Services {
         self.metrics.text(self.turns_running(), lost)
     }
 
+    /// The bounds now.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        **self.limits.load()
+    }
+
+    /// Other bounds from now on; turns under way keep theirs.
+    pub fn set_limits(&self, limits: Limits) {
+        self.limits.store(Arc::new(limits));
+    }
+
     /// Turns under way now.
     #[must_use]
     pub fn turns_running(&self) -> usize {
-        self.limits.concurrent_turns.saturating_sub(self.places.available_permits())
+        self.running.load(Ordering::Relaxed)
+    }
+
+    /// A place among the turns at once, if there is one.
+    pub(super) fn place(&self) -> Option<Place> {
+        let most = self.limits().concurrent_turns;
+        let taken =
+            self.running.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |now| (now < most).then_some(now + 1));
+        taken.ok().map(|_| Place(Arc::clone(&self.running)))
+    }
+}
+
+/// A place among the turns at once; given back when dropped.
+pub(super) struct Place(Arc<AtomicUsize>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use roster_engine::definition::{Instructions, MemoryConfig, ModelChoice, Unreadable, load_agent};
 use roster_engine::memory::{FactoryError, Memory, MemoryFactory, Policy};
 use roster_engine::registry::{BoundModel, Candidate, Catalog, ModelSource, NameFault, Registry, prepare};
+use roster_engine::tool::Schemas;
 use roster_engine::trace::Recorder;
 use roster_engine::turn::{Input, InputMessage, Limits, Services, TurnEvent, TurnRequest, TurnStream, start};
 use roster_model::BoxFuture;
@@ -118,6 +119,7 @@ impl World {
             tools: BTreeMap::from([("pay".to_owned(), Arc::new(maker.clone()) as Arc<dyn ToolMaker>)]),
             models: Arc::new(Models(Arc::clone(&model))),
             revision: 1,
+            schemas: Schemas::default(),
         };
         let observed = Arc::new(Observed::default());
         let services = Services::new(clock, Arc::new(TestIds::default()), limits);
@@ -193,12 +195,10 @@ pub fn key(thread: &str) -> ThreadKey {
 pub fn candidate(text: &str) -> Candidate {
     let loaded = load_agent("agents/x.toml", text.as_bytes(), &NoFiles);
     let id = loaded.positions.id.as_ref().map(|(id, _)| id.clone()).expect("the file has an id");
+    let definition = loaded.definition.map(Arc::new);
     Candidate {
-        id: AgentId::new(id).unwrap(),
-        file: "agents/x.toml".into(),
-        definition: loaded.definition,
-        positions: loaded.positions,
         problems: loaded.problems,
+        ..Candidate::new(AgentId::new(id).unwrap(), "agents/x.toml".into(), definition, Arc::new(loaded.positions))
     }
 }
 

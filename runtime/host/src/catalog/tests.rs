@@ -62,7 +62,9 @@ fn names_are_bound_to_the_provider_they_mean() {
 #[test]
 fn agents_of_one_provider_share_it() {
     let models = models(TWO);
-    let get = |choice: &ModelChoice| models.resolve(choice).map(|bound| bound.provider).unwrap_or_else(|fault| panic!("{fault:?}"));
+    let get = |choice: &ModelChoice| {
+        models.resolve(choice).map(|bound| bound.provider).unwrap_or_else(|fault| panic!("{fault:?}"))
+    };
     assert!(Arc::ptr_eq(&get(&named("local/a")), &get(&named("default"))));
     let (one, two) = (table("http://127.0.0.1:3/v1", None), table("http://127.0.0.1:3/v1", Some("UNSET_KEY")));
     assert!(Arc::ptr_eq(&get(&one), &get(&one)));

@@ -27,7 +27,8 @@ pub(super) fn run(root: Option<&Path>, format: Format) -> Result<Exit, HostError
     match format {
         Format::Json => {
             let listing = Listing { agents: &rows, unregistered: &unregistered, problems: &prepared.problems };
-            let text = serde_json::to_string_pretty(&listing).map_err(|error| HostError::Internal(error.to_string()))?;
+            let text =
+                serde_json::to_string_pretty(&listing).map_err(|error| HostError::Internal(error.to_string()))?;
             output::print(format_args!("{text}\n"))?;
         }
         Format::Text => {

@@ -96,7 +96,10 @@ impl<'a> Conversation<'a> {
     async fn once(&mut self, text: &str) -> Result<Exit, HostError> {
         match self.turn(text).await? {
             Outcome::Answered => Ok(Exit::Good),
-            Outcome::Cancelled => Ok(Exit::Signalled),
+            Outcome::Cancelled => {
+                output::note("(cancelled)");
+                Ok(Exit::Signalled)
+            }
             Outcome::Failed(failure) => Err(explained(&failure)),
         }
     }
@@ -119,8 +122,8 @@ impl<'a> Conversation<'a> {
     /// Runs one turn and shows it. Ctrl-C cancels it: what was said is stored and marked.
     async fn turn(&mut self, text: &str) -> Result<Outcome, HostError> {
         let request = self.request(text);
-        let mut stream = turn::start(&self.assembly.services, request)
-            .map_err(|refused| HostError::problem(refused.to_string()))?;
+        let mut stream =
+            turn::start(&self.assembly.services, request).map_err(|refused| HostError::problem(refused.to_string()))?;
         let mut answer = String::new();
         let interrupt = signal::ctrl_c();
         tokio::pin!(interrupt);
@@ -193,9 +196,13 @@ fn explained(failure: &Failure) -> HostError {
     use roster_engine::turn::FailureKind::{Provider, Store};
     let error = HostError::problem(failure.message.clone());
     match failure.kind {
-        Provider(ProviderErrorKind::KeyMissing) => error.hint("set the variable, or choose another model in config/runtime.toml"),
+        Provider(ProviderErrorKind::KeyMissing) => {
+            error.hint("set the variable, or choose another model in config/runtime.toml")
+        }
         Provider(ProviderErrorKind::Connect) => error.hint("`roster doctor` shows the providers and their addresses"),
-        Store(StoreErrorKind::Unavailable) => error.hint("`roster doctor` says what is wrong with the sessions database"),
+        Store(StoreErrorKind::Unavailable) => {
+            error.hint("`roster doctor` says what is wrong with the sessions database")
+        }
         _ => error,
     }
 }
@@ -219,7 +226,8 @@ fn find(snapshot: &Snapshot, name: &str) -> Result<Arc<Agent>, HostError> {
         }
         None => {
             output::note(render::to_text(&entry.problems, &|_| None, output::stderr_style()).trim_end());
-            Err(HostError::problem(format!("agent `{name}` cannot be served")).hint("`roster check` shows all problems"))
+            Err(HostError::problem(format!("agent `{name}` cannot be served"))
+                .hint("`roster check` shows all problems"))
         }
     }
 }

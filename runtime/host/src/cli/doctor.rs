@@ -26,7 +26,11 @@ pub(super) fn run(root: Option<&Path>) -> Result<Exit, HostError> {
     let config = match project.config() {
         Ok(config) => config.clone(),
         Err(error) => {
-            tell(Finding::fail("configuration", format_args!("{RUNTIME_FILE} cannot be used"), "`roster check` shows why"))?;
+            tell(Finding::fail(
+                "configuration",
+                format_args!("{RUNTIME_FILE} cannot be used"),
+                "`roster check` shows why",
+            ))?;
             output::report(&error);
             return Ok(Exit::Problems);
         }
@@ -84,7 +88,9 @@ fn ports(config: &RuntimeConfig) -> [Finding; 2] {
         Err(error) => Finding::warn(
             name,
             format_args!("cannot listen on {address}: {error}"),
-            format_args!("fine if a runtime of this project serves there now; else choose another with `{option} ADDR`"),
+            format_args!(
+                "fine if a runtime of this project serves there now; else choose another with `{option} ADDR`"
+            ),
         ),
     };
     [one("gateway", "--gateway", config.gateway.listen), one("studio", "--studio", config.studio.listen)]

@@ -1,10 +1,12 @@
 //! `roster chat`.
 
-use roster_testkit::scripted::{Reply, ScriptedServer};
+use roster_testkit::scripted::{Gate, Reply, ScriptedServer};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::AsyncReadExt;
 
 use crate::http::{chat as chat_over_http, messages, question};
 use crate::project::Project;
-use crate::roster::{Roster, run, run_with_input};
+use crate::roster::{Roster, command, run, run_with_input};
 
 #[tokio::test]
 async fn one_turn_shows_thinking_tools_and_words_and_names_its_thread() {
@@ -74,4 +76,26 @@ async fn what_cannot_be_asked_says_why() {
     let broken = run(&project, &["chat", "broken", "hi"]).await;
     assert_eq!(broken.code, Some(1));
     assert!(broken.stderr.contains("agents/broken.toml:2:16"), "{}", broken.stderr);
+}
+
+#[tokio::test]
+async fn an_interrupt_cancels_the_turn_and_keeps_what_was_said() {
+    let server = ScriptedServer::start().await;
+    let gate = Gate::new();
+    server.push(Reply::text("one two three").hold_before(3, &gate));
+    let project = Project::scripted(&server).keeper();
+    let mut child = command(project.root(), &["chat", "keeper", "count", "--thread", "c"]).spawn().expect("start");
+    let mut shown = [0; 8];
+    child.stdout.as_mut().expect("stdout").read_exact(&mut shown).await.expect("two words");
+    assert_eq!(&shown, b"one two ");
+    let id = Pid::from_raw(i32::try_from(child.id().expect("running")).expect("a pid")).expect("no zero");
+    kill_process(id, Signal::INT).expect("signal");
+    let output = child.wait_with_output().await.expect("ends");
+    assert_eq!(output.status.code(), Some(130));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--thread 'c'"));
+    server.requests()[0].closed().await;
+    let roster = Roster::serve(&project).await;
+    let stored = messages(&roster, "c").await;
+    assert_eq!((&stored[0]["content"], &stored[1]["status"]), (&"count".into(), &"interrupted".into()), "{stored:?}");
+    roster.terminate().await;
 }

@@ -47,7 +47,10 @@ async fn ten_broken_ways_are_shown_at_once_with_their_places() {
     ] {
         assert!(places.contains(&(file.to_owned(), line, column)), "{file}:{line}:{column} not in {problems:#?}");
     }
-    assert!(places.iter().any(|(file, line, _)| file == "config/registry.toml" && *line == 12), "the second line of keeper: {problems:#?}");
+    assert!(
+        places.iter().any(|(file, line, _)| file == "config/registry.toml" && *line == 12),
+        "the second line of keeper: {problems:#?}"
+    );
     let missing = problems.iter().find(|problem| problem["agent"] == "missing").expect("the missing file");
     assert!(missing["message"].as_str().is_some_and(|text| text.contains("missing.toml")), "{missing}");
     assert_eq!(places.len(), 10, "{problems:#?}");
@@ -119,9 +122,16 @@ async fn the_list_of_agents_shows_states_tools_and_problems() {
     assert_eq!(text.code, Some(0), "{}", text.stderr);
     assert!(text.stdout.contains("tools: get_time, agent_keeper"), "{}", text.stdout);
     assert!(text.stdout.contains("agents/key.toml:3:1"), "{}", text.stdout);
-    let listing: Value = serde_json::from_str(&run(&project, &["agents", "--format", "json"]).await.stdout).expect("JSON");
-    let state = |id: &str| listing["agents"].as_array().expect("agents").iter().find(|agent| agent["id"] == id).expect("listed")["state"].clone();
-    assert_eq!((state("keeper"), state("boss"), state("tool"), state("missing")), (json!("serving"), json!("serving"), json!("rejected"), json!("rejected")));
+    let listing: Value =
+        serde_json::from_str(&run(&project, &["agents", "--format", "json"]).await.stdout).expect("JSON");
+    let state = |id: &str| {
+        listing["agents"].as_array().expect("agents").iter().find(|agent| agent["id"] == id).expect("listed")["state"]
+            .clone()
+    };
+    assert_eq!(
+        (state("keeper"), state("boss"), state("tool"), state("missing")),
+        (json!("serving"), json!("serving"), json!("rejected"), json!("rejected"))
+    );
     assert!(!project.path(".temp").exists(), "listing opens no store");
 }
 
@@ -155,11 +165,12 @@ async fn the_doctor_names_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn without_a_project_it_says_where_it_looked() {
+async fn a_folder_that_is_no_project_is_refused() {
     let folder = tempfile::tempdir().expect("a temp folder");
-    let output = finish(command(folder.path(), &["check"])).await;
+    // Named, since a project may stand somewhere above the temp folder.
+    let output = finish(command(folder.path(), &["check", "--root", "."])).await;
     assert_eq!(output.code, Some(2));
-    assert!(output.stderr.starts_with("error: no project found"), "{}", output.stderr);
+    assert!(output.stderr.starts_with("error: ") && output.stderr.contains("is no project"), "{}", output.stderr);
     assert!(output.stderr.contains("hint: "), "{}", output.stderr);
     let usage = finish(command(folder.path(), &["chekc"])).await;
     assert_eq!(usage.code, Some(2));

@@ -131,8 +131,7 @@ impl Roster {
 
     /// Waits for the end; stdout is what came after the ready lines.
     pub async fn ended(mut self) -> Output {
-        let status: ExitStatus =
-            timeout(PATIENCE, self.child.wait()).await.expect("ends in time").expect("ends");
+        let status: ExitStatus = timeout(PATIENCE, self.child.wait()).await.expect("ends in time").expect("ends");
         let mut stdout = String::new();
         while let Ok(Some(line)) = self.stdout.next_line().await {
             stdout.push_str(&line);

@@ -73,7 +73,11 @@ fn pairs(frames: &Frames) -> Vec<(String, String, String)> {
     let one = |call: &&Value| {
         let id = call["id"].as_str().expect("an id");
         let result = frames.of("tool_result").find(|frame| frame["metadata"]["id"] == id).expect("its result");
-        (id.to_owned(), call["arguments"]["city"].as_str().expect("a city").to_owned(), result["metadata"]["error"].to_string())
+        (
+            id.to_owned(),
+            call["arguments"]["city"].as_str().expect("a city").to_owned(),
+            result["metadata"]["error"].to_string(),
+        )
     };
     calls.iter().map(one).collect()
 }
@@ -94,7 +98,10 @@ async fn three_calls_stay_three_and_keep_their_results() {
     let project = Project::scripted(&server).agent("keeper", &with_weather(&weather));
     let roster = Roster::serve(&project).await;
     let mut seen = Vec::new();
-    for (turn, ids) in [[Some("a"), Some("b"), Some("c")], [None, None, None], [Some("a"), Some("b"), Some("c")]].into_iter().enumerate() {
+    for (turn, ids) in [[Some("a"), Some("b"), Some("c")], [None, None, None], [Some("a"), Some("b"), Some("c")]]
+        .into_iter()
+        .enumerate()
+    {
         server.push(melted(ids));
         let body = question("keeper", "c", &format!("turn {turn}"));
         let (frames, ()) = tokio::join!(chat(&roster, &body), async {

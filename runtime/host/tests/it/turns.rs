@@ -108,9 +108,8 @@ async fn studio_reads_what_the_gateway_wrote() {
 #[tokio::test]
 async fn a_sub_agent_is_asked_and_its_answer_reaches_the_model() {
     let server = ScriptedServer::builder().strict().start().await;
-    let project = Project::scripted(&server)
-        .keeper()
-        .agent("boss", "instructions = \"Delegate.\"\nagents = [\"keeper\"]");
+    let project =
+        Project::scripted(&server).keeper().agent("boss", "instructions = \"Delegate.\"\nagents = [\"keeper\"]");
     let roster = Roster::serve(&project).await;
     server.push(Reply::tool_calls([("a", "agent_keeper", r#"{"prompt":"count"}"#)]));
     server.push(Reply::text("one two"));

@@ -67,7 +67,14 @@ async fn fill(project: &Project, threads: &[&str]) {
 /// TO-a1.
 #[tokio::test]
 async fn the_window_is_the_newest_n_whatever_n() {
-    let windows = [("three", "3", 3), ("ten", "10", 10), ("eleven", "11", 10), ("one", "1", 1), ("zero", "0", 0), ("off", "false", 0)];
+    let windows = [
+        ("three", "3", 3),
+        ("ten", "10", 10),
+        ("eleven", "11", 10),
+        ("one", "1", 1),
+        ("zero", "0", 0),
+        ("off", "false", 0),
+    ];
     let server = ScriptedServer::start().await;
     let mut project = Project::scripted(&server);
     for (id, setting, _) in windows {
@@ -82,9 +89,8 @@ async fn the_window_is_the_newest_n_whatever_n() {
         let mut sent = sent(&server.requests()[at]);
         assert_eq!(sent.pop().as_deref(), Some("user: next?"), "{id}");
         // A window may not begin with an answer, so its question is missed rather than made up.
-        let newest: Vec<String> = (10 - fed..10)
-            .map(|n| format!("{}: m{n}", if n % 2 == 0 { "user" } else { "assistant" }))
-            .collect();
+        let newest: Vec<String> =
+            (10 - fed..10).map(|n| format!("{}: m{n}", if n % 2 == 0 { "user" } else { "assistant" })).collect();
         assert_eq!(sent, newest, "{id}");
         if fed > 0 {
             assert_eq!(status, 200, "{page}");

@@ -10,7 +10,7 @@ use super::*;
 use crate::tests::{all, completion, text, user};
 
 fn tool(name: &str, input_schema: Value) -> OfferedTool {
-    OfferedTool { name: name.to_owned(), description: String::new(), input_schema }
+    OfferedTool { name: name.to_owned(), description: String::new(), input_schema: Arc::new(input_schema) }
 }
 
 fn tools() -> Arc<[OfferedTool]> {

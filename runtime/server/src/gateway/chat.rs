@@ -78,9 +78,7 @@ async fn chat(
 fn thread(app: &App, named: Option<&str>) -> Result<ThreadId, ApiError> {
     match named {
         None | Some("") => Ok(ThreadId::fresh(app.services.ids.as_ref())),
-        Some(text) => {
-            ThreadId::new(text).map_err(|error| ApiError::invalid(error.to_string()).param("conversationId"))
-        }
+        Some(text) => ThreadId::new(text).map_err(|error| ApiError::invalid(error.to_string()).param("conversationId")),
     }
 }
 

@@ -120,7 +120,8 @@ async fn unread(app: &App, key: &ThreadKey, before: bool, error: StoreError) -> 
         return error.into();
     }
     if before && matches!(app.store.thread(key).await, Ok(Some(_))) {
-        return ApiError::not_found("message_not_found", "there is no such message in the conversation").param("before");
+        return ApiError::not_found("message_not_found", "there is no such message in the conversation")
+            .param("before");
     }
     no_conversation()
 }

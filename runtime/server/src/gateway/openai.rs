@@ -58,11 +58,7 @@ async fn complete(
     let input = messages::fold(body.messages)?;
     let request = TurnRequest { agent, snapshot, key: ThreadKey { resource, thread }, stored, input, settings };
     let turn = turn::start(&app.services, request)?;
-    let head = Head {
-        id: format!("chatcmpl-{}", turn.turn),
-        created: app.services.clock.now().millis() / 1000,
-        model,
-    };
+    let head = Head { id: format!("chatcmpl-{}", turn.turn), created: app.services.clock.now().millis() / 1000, model };
     let named = stored.then(|| HeaderValue::from_bytes(turn.key.thread.as_str().as_bytes()).ok()).flatten();
     let mut response =
         if stream { streamed(turn, Chunks::new(head, with_usage)).await? } else { whole::answer(turn, head).await? };

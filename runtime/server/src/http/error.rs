@@ -65,7 +65,9 @@ impl ApiError {
     /// The OpenAI form's `error` object.
     pub(crate) fn openai(&self) -> OpenAiError<'_> {
         let kind = openai_type(self.status);
-        OpenAiError { error: OpenAiFields { message: &self.message, kind, param: self.param.as_deref(), code: self.code } }
+        OpenAiError {
+            error: OpenAiFields { message: &self.message, kind, param: self.param.as_deref(), code: self.code },
+        }
     }
 
     fn plain(&self) -> Vec<u8> {

@@ -73,8 +73,8 @@ pub(crate) async fn guard(State(gate): State<Arc<Gate>>, mut request: Request, n
     if let Some(response) = origin::preflight(request.method(), request.headers(), &origin) {
         return response;
     }
-    let admitted = origin::check_write(request.method(), &origin)
-        .and_then(|()| gate.admit(&config, peer, &mut request));
+    let admitted =
+        origin::check_write(request.method(), &origin).and_then(|()| gate.admit(&config, peer, &mut request));
     let response = match admitted {
         Ok(()) => run(request, next).await,
         Err(error) => error.into_response(),

@@ -138,7 +138,8 @@ mod tests {
         for name in ["localhost", "LOCALHOST:8787", "127.0.0.1", "127.0.0.1:1", "[::1]", "[::1]:8787", "127.0.0.9"] {
             host(name, true);
         }
-        for name in ["evil.test", "localhost.evil.test:8787", "127.0.0.1.evil.test", "", "[::2]", "a@evil.test", "10.0.0.1"]
+        for name in
+            ["evil.test", "localhost.evil.test:8787", "127.0.0.1.evil.test", "", "[::2]", "a@evil.test", "10.0.0.1"]
         {
             host(name, false);
         }

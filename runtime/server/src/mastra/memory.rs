@@ -132,8 +132,7 @@ async fn messages(
     let direction = order.unwrap_or(Direction::Descending);
     let read = match filter {
         None => {
-            let query =
-                MessageQuery { direction, offset: paging.offset(), limit: paging.limit(), before: None };
+            let query = MessageQuery { direction, offset: paging.offset(), limit: paging.limit(), before: None };
             app.store.messages(&key, query).await
         }
         Some(filter) => passing(&app, &key, direction, &filter, paging).await,

@@ -64,7 +64,9 @@ impl<'a> From<&'a Entry> for AgentView<'a> {
             file: &entry.file,
             name: agent.map(|agent| agent.definition.name.as_str()),
             description: agent.map(|agent| agent.definition.description.as_str()),
-            models: agent.map(|agent| agent.models.iter().map(|model| model.name.as_str()).collect()).unwrap_or_default(),
+            models: agent
+                .map(|agent| agent.models.iter().map(|model| model.name.as_str()).collect())
+                .unwrap_or_default(),
             memory: agent.and_then(|agent| agent.definition.memory.as_ref()).map(|memory| memory.factory.as_str()),
             tools: agent.map(tools).unwrap_or_default(),
             problems: &entry.problems,

@@ -22,7 +22,7 @@ use tokio::sync::{Notify, watch};
 
 /// One thing the model does.
 #[derive(Clone)]
-pub enum Say {
+pub(crate) enum Say {
     Delta(Delta),
     Fail(ProviderError),
     /// Waits until the test opens the gate.
@@ -30,24 +30,24 @@ pub enum Say {
     Panic,
 }
 
-pub fn words(text: &str) -> Say {
+pub(crate) fn words(text: &str) -> Say {
     Say::Delta(Delta::Text(text.to_owned()))
 }
 
-pub fn end(reason: StopReason) -> Say {
+pub(crate) fn end(reason: StopReason) -> Say {
     let usage = Usage { input_tokens: Some(7), output_tokens: Some(3), total_tokens: Some(10), ..Usage::default() };
     Say::Delta(Delta::End { reason, usage, model: None })
 }
 
-pub fn stop() -> Say {
+pub(crate) fn stop() -> Say {
     end(StopReason::Stop)
 }
 
-pub fn fail(kind: ProviderErrorKind) -> Say {
+pub(crate) fn fail(kind: ProviderErrorKind) -> Say {
     Say::Fail(ProviderError::new(kind, format!("the model failed: {}", kind.code())))
 }
 
-pub fn call(name: &str, arguments: &str) -> Vec<Say> {
+pub(crate) fn call(name: &str, arguments: &str) -> Vec<Say> {
     vec![
         Say::Delta(Delta::ToolCall { index: 0, id: Some("call_of_the_provider".into()), name: name.into() }),
         Say::Delta(Delta::ToolArguments { index: 0, fragment: arguments.into() }),
@@ -56,7 +56,7 @@ pub fn call(name: &str, arguments: &str) -> Vec<Say> {
 }
 
 /// Plays its script, then echoes; records what it was asked.
-pub struct Model {
+pub(crate) struct Model {
     script: Mutex<VecDeque<Vec<Say>>>,
     asked: Mutex<Vec<Completion>>,
     key_missing: Mutex<bool>,
@@ -101,25 +101,25 @@ impl Default for Model {
 }
 
 impl Model {
-    pub fn say(&self, said: impl IntoIterator<Item = Say>) {
+    pub(crate) fn say(&self, said: impl IntoIterator<Item = Say>) {
         self.script.lock().unwrap().push_back(said.into_iter().collect());
     }
 
-    pub fn asked(&self) -> Vec<Completion> {
+    pub(crate) fn asked(&self) -> Vec<Completion> {
         self.asked.lock().unwrap().clone()
     }
 
     /// The newest prompt in short: `system: … | user: … | assistant: …`.
-    pub fn prompt(&self) -> String {
+    pub(crate) fn prompt(&self) -> String {
         self.asked().last().map(|asked| short(&asked.messages)).unwrap_or_default()
     }
 
-    pub fn lose_key(&self) {
+    pub(crate) fn lose_key(&self) {
         *self.key_missing.lock().unwrap() = true;
     }
 
     /// Waits until so many calls were given up before their end.
-    pub async fn cut(&self, count: usize) {
+    pub(crate) async fn cut(&self, count: usize) {
         let mut cut = self.cut.subscribe();
         cut.wait_for(|seen| *seen >= count).await.expect("the sender is ours");
     }
@@ -189,7 +189,7 @@ impl Provider for Model {
     }
 }
 
-pub struct Models(pub Arc<Model>);
+pub(crate) struct Models(pub(crate) Arc<Model>);
 
 impl ModelSource for Models {
     fn resolve(&self, choice: &ModelChoice) -> Result<BoundModel, NameFault> {
@@ -206,7 +206,7 @@ impl ModelSource for Models {
 }
 
 /// `add {a, b}`; fails for 13.
-pub struct Add(ToolSpec);
+pub(crate) struct Add(ToolSpec);
 
 impl Tool for Add {
     fn spec(&self) -> &ToolSpec {
@@ -224,7 +224,7 @@ impl Tool for Add {
     }
 }
 
-pub struct AddMaker;
+pub(crate) struct AddMaker;
 
 impl ToolMaker for AddMaker {
     fn make(&self, _: &Map<String, Value>) -> Result<Arc<dyn Tool>, SettingsError> {
@@ -234,7 +234,7 @@ impl ToolMaker for AddMaker {
     }
 }
 
-pub struct Factory(pub Arc<dyn ConversationStore>);
+pub(crate) struct Factory(pub(crate) Arc<dyn ConversationStore>);
 
 impl MemoryFactory for Factory {
     fn create(&self, config: &MemoryConfig) -> Result<Memory, FactoryError> {

@@ -1,4 +1,5 @@
 //! The doors, through the routers without a socket; the last module through real sockets.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking, in their helpers as well")]
 
 mod auth;
 mod chat;

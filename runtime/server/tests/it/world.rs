@@ -12,6 +12,7 @@ use http_body_util::BodyExt;
 use roster_engine::definition::{Problem, Unreadable, load_agent};
 use roster_engine::memory::MemoryFactory;
 use roster_engine::registry::{Candidate, Catalog, Registry, prepare};
+use roster_engine::tool::Schemas;
 use roster_engine::turn::{Limits, Services};
 use roster_model::id::{AgentId, ResourceId, ThreadId, ThreadKey};
 use roster_model::message::StoredMessage;
@@ -27,7 +28,7 @@ use tower::ServiceExt;
 use crate::double::{AddMaker, Factory, Model, Models};
 
 /// `clerk` remembers and adds, `echo` has no memory, `broken` was rejected, `off` is disabled.
-pub const AGENTS: &[(&str, &str)] = &[
+pub(crate) const AGENTS: &[(&str, &str)] = &[
     (
         "clerk",
         "id = \"clerk\"\nname = \"Clerk\"\ndescription = \"Answers.\"\ninstructions = \"Be brief.\"\nmemory = \"create_memory\"\nresource = \"shop\"\ntools = [\"add\"]\nmax_steps = 3\n",
@@ -38,27 +39,27 @@ pub const AGENTS: &[(&str, &str)] = &[
     ("keeper", "id = \"keeper\"\ninstructions = \"x\"\nmemory = \"create_memory\"\non_disconnect = \"finish\"\n"),
 ];
 
-pub struct World {
-    pub app: Arc<App>,
-    pub model: Arc<Model>,
-    pub clock: Arc<TestClock>,
-    pub gateway: Router,
-    pub studio: Router,
+pub(crate) struct World {
+    pub(crate) app: Arc<App>,
+    pub(crate) model: Arc<Model>,
+    pub(crate) clock: Arc<TestClock>,
+    pub(crate) gateway: Router,
+    pub(crate) studio: Router,
 }
 
 impl World {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with_limits(Limits::default())
     }
 
-    pub fn with_limits(limits: Limits) -> Self {
+    pub(crate) fn with_limits(limits: Limits) -> Self {
         let clock = Arc::new(TestClock::default());
         let store = Arc::new(RamStore::new(clock.clone()));
         Self::build(store.clone(), store, clock, limits)
     }
 
     /// On a store of the test's own.
-    pub fn on<S: ConversationStore + OperatorStore>(store: Arc<S>) -> Self {
+    pub(crate) fn on<S: ConversationStore + OperatorStore>(store: Arc<S>) -> Self {
         Self::build(store.clone(), store, Arc::default(), Limits::default())
     }
 
@@ -89,33 +90,33 @@ impl World {
         Self { app, model, clock, gateway, studio }
     }
 
-    pub fn configure(&self, change: impl FnOnce(&mut HttpConfig)) {
+    pub(crate) fn configure(&self, change: impl FnOnce(&mut HttpConfig)) {
         let mut config = HttpConfig::clone(&self.app.config.load());
         change(&mut config);
         self.app.config.store(Arc::new(config));
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         send(&self.gateway, ask(Method::GET, path, Body::empty())).await
     }
 
-    pub async fn studio(&self, path: &str) -> Answer {
+    pub(crate) async fn studio(&self, path: &str) -> Answer {
         send(&self.studio, ask(Method::GET, path, Body::empty())).await
     }
 
-    pub async fn delete(&self, path: &str) -> Answer {
+    pub(crate) async fn delete(&self, path: &str) -> Answer {
         send(&self.gateway, ask(Method::DELETE, path, Body::empty())).await
     }
 
-    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
         send(&self.gateway, ask(Method::POST, path, Body::from(body.to_string()))).await
     }
 
-    pub async fn rows(&self, resource: &str, thread: &str) -> Vec<StoredMessage> {
+    pub(crate) async fn rows(&self, resource: &str, thread: &str) -> Vec<StoredMessage> {
         self.app.store.tail(&key(resource, thread), 1_000, None).await.expect("read")
     }
 
-    pub fn not_ready(&self) {
+    pub(crate) fn not_ready(&self) {
         self.app.ready.store(false, Ordering::Release);
     }
 }
@@ -128,6 +129,7 @@ fn catalog(model: &Arc<Model>, store: &Arc<dyn ConversationStore>) -> Catalog {
         tools: BTreeMap::from([("add".to_owned(), add)]),
         models: Arc::new(Models(Arc::clone(model))),
         revision: 1,
+        schemas: Schemas::default(),
     }
 }
 
@@ -136,39 +138,30 @@ fn candidate((id, text): &(&str, &str)) -> Candidate {
     let no_files = |_: &str| Err(Unreadable::Missing);
     let loaded = load_agent(&file, text.as_bytes(), &no_files);
     assert!(loaded.problems.is_empty(), "{:?}", loaded.problems);
-    Candidate {
-        id: AgentId::new(id).expect("legal"),
-        file,
-        definition: loaded.definition,
-        positions: loaded.positions,
-        problems: loaded.problems,
-    }
+    let definition = loaded.definition.map(Arc::new);
+    Candidate::new(AgentId::new(id).expect("legal"), file, definition, Arc::new(loaded.positions))
 }
 
-pub fn key(resource: &str, thread: &str) -> ThreadKey {
-    ThreadKey {
-        resource: ResourceId::new(resource).expect("legal"),
-        thread: ThreadId::new(thread).expect("legal"),
-    }
+pub(crate) fn key(resource: &str, thread: &str) -> ThreadKey {
+    ThreadKey { resource: ResourceId::new(resource).expect("legal"), thread: ThreadId::new(thread).expect("legal") }
 }
 
-pub fn ask(method: Method, path: &str, body: Body) -> Request<Body> {
-    let mut request = Request::builder().method(&method).uri(path);
-    if method == Method::POST {
-        request = request.header("content-type", "application/json; charset=utf-8");
-    }
+pub(crate) fn ask(method: Method, path: &str, body: Body) -> Request<Body> {
+    let json = (method == Method::POST).then_some(("content-type", "application/json; charset=utf-8"));
+    let request = Request::builder().method(method).uri(path);
+    let request = json.into_iter().fold(request, |request, (name, value)| request.header(name, value));
     request.body(body).expect("legal request")
 }
 
 /// An answer read to its end.
 #[derive(Debug)]
-pub struct Answer {
-    pub status: StatusCode,
-    pub headers: HeaderMap,
-    pub text: String,
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
 }
 
-pub async fn send(router: &Router, request: Request<Body>) -> Answer {
+pub(crate) async fn send(router: &Router, request: Request<Body>) -> Answer {
     let response = router.clone().oneshot(request).await.expect("infallible");
     let (parts, body) = response.into_parts();
     let bytes = body.collect().await.expect("body").to_bytes();
@@ -177,16 +170,16 @@ pub async fn send(router: &Router, request: Request<Body>) -> Answer {
 }
 
 impl Answer {
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {:?}", self.text))
     }
 
-    pub fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().expect("text"))
     }
 
     /// The JSON of each `data:` frame; the done mark as a text.
-    pub fn frames(&self) -> Vec<Value> {
+    pub(crate) fn frames(&self) -> Vec<Value> {
         assert_eq!(self.status, StatusCode::OK, "{}", self.text);
         assert_eq!(self.header("content-type"), "text/event-stream");
         assert!(self.text.ends_with("\n\n"), "{:?}", self.text);
@@ -195,7 +188,7 @@ impl Answer {
     }
 
     /// Status and code of an error, checked to be of the plain form.
-    pub fn plain_error(&self) -> (u16, String) {
+    pub(crate) fn plain_error(&self) -> (u16, String) {
         let body = self.json();
         assert!(body["error"].is_string(), "{body}");
         assert_eq!(self.header("content-type"), "application/json");
@@ -203,7 +196,7 @@ impl Answer {
     }
 
     /// Status, code and param of an error, checked to be of the OpenAI form.
-    pub fn openai_error(&self) -> (u16, String, Option<String>) {
+    pub(crate) fn openai_error(&self) -> (u16, String, Option<String>) {
         let body = self.json();
         let error = body["error"].as_object().unwrap_or_else(|| panic!("{body}"));
         assert_eq!(error.keys().collect::<Vec<_>>(), ["message", "type", "param", "code"]);

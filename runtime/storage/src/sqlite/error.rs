@@ -194,8 +194,9 @@ impl Health {
             Failure::Sqlite(error) => {
                 let sorted = sort(error);
                 if sorted.damaged {
-                    lock(&self.0).get_or_insert_with(|| sorted.error.message.clone());
-                    tracing::error!(reason = %sorted.error.message, "sessions database is damaged; nothing more is written to it");
+                    let reason = text(&sorted.error);
+                    tracing::error!(%reason, "a database is damaged; nothing more is written to it");
+                    lock(&self.0).get_or_insert(reason);
                 }
                 sorted.error
             }
@@ -240,28 +241,34 @@ fn sort(error: rusqlite::Error) -> Sorted {
     let code = error.sqlite_error_code();
     let (kind, message) = match code {
         // Growing the shared index fails as an I/O error where there is no space.
-        Some(ErrorCode::DiskFull) => (StoreErrorKind::Full, "no space for the sessions database"),
-        _ if extended == rusqlite::ffi::SQLITE_IOERR_SHMSIZE => {
-            (StoreErrorKind::Full, "no space beside the sessions database")
-        }
+        Some(ErrorCode::DiskFull) => (StoreErrorKind::Full, "no space for the database"),
+        _ if extended == rusqlite::ffi::SQLITE_IOERR_SHMSIZE => (StoreErrorKind::Full, "no space beside the database"),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            (StoreErrorKind::Busy, "the sessions database stayed locked by another process")
+            (StoreErrorKind::Busy, "the database stayed locked by another process")
         }
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            (StoreErrorKind::Unavailable, "the sessions database is damaged")
+            (StoreErrorKind::Unavailable, "the database is damaged")
         }
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-            (StoreErrorKind::Unavailable, "the sessions database cannot be written")
+            (StoreErrorKind::Unavailable, "the database cannot be written")
         }
-        Some(ErrorCode::SystemIoFailure) => (StoreErrorKind::Unavailable, "the sessions database cannot be reached"),
-        _ => (StoreErrorKind::Internal, "the sessions database refused a statement"),
+        Some(ErrorCode::SystemIoFailure) => (StoreErrorKind::Unavailable, "the database cannot be reached"),
+        _ => (StoreErrorKind::Internal, "the database refused a statement"),
     };
     let damaged = matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase));
-    let error = StoreError { kind, message: format!("{message}: {error}"), source: Some(Box::new(error)) };
+    let error = StoreError { kind, message: message.to_owned(), source: Some(Box::new(error)) };
     Sorted { error, damaged }
+}
+
+/// A failure and its cause in one line.
+fn text(error: &StoreError) -> String {
+    match &error.source {
+        Some(source) => format!("{}: {source}", error.message),
+        None => error.message.clone(),
+    }
 }
 
 /// The same failure once more, for each job of a group that failed as a whole.
 pub(super) fn again(error: &StoreError) -> StoreError {
-    StoreError::new(error.kind, error.message.clone())
+    StoreError::new(error.kind, text(error))
 }

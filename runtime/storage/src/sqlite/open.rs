@@ -44,6 +44,8 @@ pub struct Trial {
     pub extra_migration: Option<&'static str>,
     /// Largest size of the database, in pages, instead of a full disk.
     pub max_pages: Option<u32>,
+    /// Shorter slices of long work than usual.
+    pub slice: Option<Duration>,
     /// Never begin tidying up on its own (leftovers, orphans).
     pub no_tidying: bool,
 }

@@ -16,7 +16,7 @@ use super::keeper::{Keeper, Tidying};
 use super::open::Options;
 use super::reader::{ReaderThreads, Readers};
 use super::turn::Desk;
-use super::writer::{QUEUE, Writer, WriterThread};
+use super::writer::{QUEUE, SLICE, Writer, WriterThread};
 use super::{copy, erase};
 use crate::line::Lines;
 
@@ -84,7 +84,8 @@ impl SqliteStore {
             lines: Arc::<Lines>::default(),
         });
         let (end, ended) = watch::channel(false);
-        let work = WriterThread { connection, queue: receiver, health: Arc::clone(&health), keeper };
+        let slice = options.trial.slice.unwrap_or(SLICE);
+        let work = WriterThread { connection, queue: receiver, health: Arc::clone(&health), keeper, slice };
         let thread_health = Arc::clone(&health);
         let thread = std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
             let (connection, keeper) = work.run();

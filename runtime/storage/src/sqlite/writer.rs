@@ -17,7 +17,7 @@ pub(super) const QUEUE: usize = 1024;
 /// Jobs in one transaction.
 const GROUP: usize = 256;
 /// How long a slice may hold up the turns.
-const SLICE: Duration = Duration::from_millis(10);
+pub(super) const SLICE: Duration = Duration::from_millis(10);
 
 /// A transaction under way.
 pub(super) struct Group<'c> {
@@ -178,6 +178,8 @@ pub(super) struct WriterThread {
     pub(super) queue: mpsc::Receiver<Work>,
     pub(super) health: Arc<Health>,
     pub(super) keeper: Keeper,
+    /// How long a slice may take.
+    pub(super) slice: Duration,
 }
 
 impl WriterThread {
@@ -251,7 +253,7 @@ impl WriterThread {
             // The caller left, the work is still wanted.
             current.reply = None;
         }
-        let until = Instant::now() + SLICE;
+        let until = Instant::now() + self.slice;
         let step = &mut current.step;
         let done = self.transaction(|group, health| step(group, until).map_err(|error| health.sort(error)));
         self.keeper.wrote(GROUP);

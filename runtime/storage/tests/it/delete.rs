@@ -4,10 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use roster_model::storage::ConversationStore;
+use roster_storage::sqlite::{Options, Trial, open};
 use roster_testkit::suite::conversation::{Store, ids, key, question, whole_turn};
 use rusqlite::Connection;
 
-use crate::sqlite::{at, fresh};
+use crate::sqlite::{at, fresh, options};
 
 /// What an outside tool counts in every table with rows of threads.
 fn rows(database: &Path) -> [i64; 5] {
@@ -89,11 +90,14 @@ async fn a_deletion_cut_short_is_finished_after_opening() {
 
 #[tokio::test]
 async fn turns_go_on_while_a_big_thread_is_deleted() {
-    let (folder, store) = fresh();
+    let folder = tempfile::tempdir().expect("temp folder");
+    // The shortest slices: two hundred of them, with room for turns after each.
+    let trial = Trial { slice: Some(Duration::ZERO), ..Trial::default() };
+    let store = open(folder.path().join("roster.db"), &Options { trial, ..options() }).expect("opens");
     let big = key("shop", "big");
     store.create_thread(&big, Default::default()).await.expect("made");
-    for batch in 0..10 {
-        let rows = (0..2000).map(|n| question(&format!("{batch}.{n}"))).collect();
+    for batch in 0..4 {
+        let rows = (0..1600).map(|n| question(&format!("{batch}.{n}"))).collect();
         store.append(&big, rows).await.expect("appended");
     }
     let mut turns = 0;

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use roster_model::message::Role;
-use roster_model::storage::{ConversationStore, StoreErrorKind};
+use roster_model::storage::{ConversationStore, OperatorStore, StoreErrorKind};
 use roster_storage::ram::RamStore;
+use roster_storage::unavailable::UnavailableStore;
 use roster_testkit::clock::TestClock;
 use roster_testkit::faulty::{Fault, FaultyStore, When};
-use roster_testkit::suite::conversation::{Store, begin, finish, key, message, whole_turn};
+use roster_testkit::suite::conversation::{self, Store, Subject, begin, finish, key, message, refused, whole_turn};
 
 use crate::sqlite::fresh;
 
@@ -82,4 +83,26 @@ async fn sqlite_loses_nothing_under_faults() {
         (Arc::new(store), Box::new(folder))
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_fault_that_never_strikes_changes_nothing() {
+    let fault = Fault { nth: usize::MAX, when: When::Before, kind: StoreErrorKind::Internal };
+    conversation::run_all(|| {
+        let inner = Arc::new(RamStore::new(Arc::new(TestClock::default())));
+        Subject { store: Arc::new(FaultyStore::new(inner, fault)), keep: Box::new(()) }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_store_that_could_not_be_opened_refuses_everything_with_the_reason() {
+    let (store, key) = (UnavailableStore::new("damaged"), key("shop", "t"));
+    refused(begin(&store, &key, "one").await, StoreErrorKind::Unavailable);
+    refused(finish(&store, &key, "one").await, StoreErrorKind::Unavailable);
+    refused(store.tail(&key, 1, None).await, StoreErrorKind::Unavailable);
+    refused(store.create_thread(&key, Default::default()).await, StoreErrorKind::Unavailable);
+    refused(store.delete_thread(&key).await, StoreErrorKind::Unavailable);
+    refused(store.owners(&key.thread, 1).await, StoreErrorKind::Unavailable);
+    assert_eq!(store.health().expect_err("degraded").message, "damaged");
 }

@@ -22,7 +22,13 @@ fn called(id: &str, arguments: Value) -> TurnEvent {
 }
 
 fn finished(id: &str, output: Value, is_error: bool) -> TurnEvent {
-    TurnEvent::ToolFinished(ToolResult { call_id: id.into(), name: "get_time".into(), output, is_error, duration_ms: 3 })
+    TurnEvent::ToolFinished(ToolResult {
+        call_id: id.into(),
+        name: "get_time".into(),
+        output,
+        is_error,
+        duration_ms: 3,
+    })
 }
 
 fn end() -> TurnEvent {
@@ -68,7 +74,11 @@ fn an_answer_that_ends_its_line_gets_no_second_end() {
 fn results_are_one_short_line() {
     let long = format!("a\nb{}", "漢".repeat(400));
     let shown = format!("<- get_time failed: a b{}…\n", "漢".repeat(297));
-    check(Style::default(), &[called("c1", json!({})), finished("c1", json!(long), true)], &format!("-> get_time {{}}\n{shown}"));
+    check(
+        Style::default(),
+        &[called("c1", json!({})), finished("c1", json!(long), true)],
+        &format!("-> get_time {{}}\n{shown}"),
+    );
 }
 
 #[test]

@@ -15,7 +15,11 @@ const OBSERVABILITY: &str = "observability database";
 pub(super) fn folder(database: &Path) -> Finding {
     let existing = database.ancestors().skip(1).find(|folder| folder.is_dir());
     let Some(folder) = existing else {
-        return Finding::fail("data folder", "no folder on the way to it exists", "choose another place under [storage]");
+        return Finding::fail(
+            "data folder",
+            "no folder on the way to it exists",
+            "choose another place under [storage]",
+        );
     };
     match tempfile_in(folder) {
         Ok(()) => Finding::ok("data folder", format_args!("{} can be written", folder.display())),
@@ -57,7 +61,9 @@ fn look(subject: &str, path: &Path, bad: impl Fn(String) -> Finding) -> Finding 
     }
     match check_integrity(path, progress) {
         Err(error) => bad(told(&error).0),
-        Ok(Integrity { problems, .. }) if !problems.is_empty() => bad(format!("{shown} is damaged: {}", problems.join("; "))),
+        Ok(Integrity { problems, .. }) if !problems.is_empty() => {
+            bad(format!("{shown} is damaged: {}", problems.join("; ")))
+        }
         Ok(sound) => Finding::ok(subject, sound_text(path, &sound)),
     }
 }
@@ -73,7 +79,8 @@ fn sound_text(path: &Path, sound: &Integrity) -> String {
 fn progress(done: usize, of: usize) {
     let mut out = stderr().lock();
     if out.is_terminal() {
-        let text = if done < of { format!("\rchecking table {} of {of} …", done + 1) } else { "\r\u{1b}[K".to_owned() };
+        let text =
+            if done < of { format!("\rchecking table {} of {of} …", done + 1) } else { "\r\u{1b}[K".to_owned() };
         let _ = out.write_all(text.as_bytes());
         let _ = out.flush();
     }

@@ -73,7 +73,7 @@ fn broken(line: &RegistryLine, file: &str, problem: Problem) -> AgentFile {
 }
 
 fn twice(line: &RegistryLine, first: &RegistryLine, file: &str, places: &Lines<'_>) -> AgentFile {
-    let message = format!("`{AGENTS_FOLDER}/{file}` is registered twice: as `{}` and as `{}`", first.id, line.id);
+    let message = format!("`{file}` is registered twice: as `{}` and as `{}`", first.id, line.id);
     let problem = places.place(Problem::error("duplicate_file", REGISTRY_FILE, message), line.value.clone());
     broken(line, file, problem.help("a file holds one agent: delete one of the two lines"))
 }
@@ -88,7 +88,7 @@ fn read_one(
     let bytes = match folder.read(file) {
         Ok(bytes) => bytes,
         Err(failure) => {
-            let message = format!("`{AGENTS_FOLDER}/{file}` {failure}");
+            let message = format!("`{file}` {failure}");
             let mut problem = places.place(Problem::error(failure.code(), REGISTRY_FILE, message), line.value.clone());
             let names = listing.iter().map(String::as_str).filter(|_| listing.len() <= MOST_COMPARED);
             let meant = suggest(file, names);

@@ -13,7 +13,7 @@ pub enum ReadFailure {
     #[error("does not exist")]
     Missing,
     /// A link leads out of `agents/`.
-    #[error("leads out of `agents/` through a link")]
+    #[error("leads out of the agents' folder through a link")]
     Outside,
     /// A folder, a socket, a pipe.
     #[error("is not a file")]

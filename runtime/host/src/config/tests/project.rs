@@ -118,7 +118,7 @@ fn one_file_is_one_agent() {
     assert_eq!(
         problems(&project),
         [
-            "config/registry.toml:3:10: error[duplicate_file]: `agents/good.toml` is registered twice: as `good` and as `better`"
+            "config/registry.toml:3:10: error[duplicate_file]: `good.toml` is registered twice: as `good` and as `better`"
         ]
     );
 }
@@ -161,9 +161,9 @@ fn what_cannot_be_read_is_said_of_that_agent_alone() {
     assert_eq!(
         problems(&project),
         [
-            "config/registry.toml:3:10: error[file_unreadable]: `agents/folder.toml` is not a file",
-            "config/registry.toml:4:9: error[file_too_large]: `agents/large.toml` is larger than 4 MiB",
-            "config/registry.toml:5:7: error[file_missing]: `agents/god.toml` does not exist",
+            "config/registry.toml:3:10: error[file_unreadable]: `folder.toml` is not a file",
+            "config/registry.toml:4:9: error[file_too_large]: `large.toml` is larger than 4 MiB",
+            "config/registry.toml:5:7: error[file_missing]: `god.toml` does not exist",
         ]
     );
     let help = project.agents[3].problems[0].help.as_deref();

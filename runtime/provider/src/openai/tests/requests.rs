@@ -43,7 +43,9 @@ fn with_tools(mut completion: Completion) -> Completion {
     completion.tools = Arc::from([OfferedTool {
         name: "weigh".to_owned(),
         description: "Weighs a box.".to_owned(),
-        input_schema: json!({"type": "object", "properties": {"box": {"type": "integer"}}, "required": ["box"]}),
+        input_schema: Arc::new(
+            json!({"type": "object", "properties": {"box": {"type": "integer"}}, "required": ["box"]}),
+        ),
     }]);
     completion
 }

@@ -145,3 +145,6 @@ impl Encode for ChatEvents {
         self.failed(&Failure::new(FailureKind::Internal, "internal", "the turn broke off"), out);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -110,3 +110,6 @@ impl Encode for Chunks {
         self.failed(Failure::new(FailureKind::Internal, "internal", "the turn broke off"), out);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -53,7 +53,9 @@ pub(super) async fn answer(mut turn: TurnStream, head: Head) -> Result<Response,
         match turn.next().await {
             Some(TurnEvent::Text(piece)) => text.push_str(&piece),
             Some(TurnEvent::Reasoning(piece)) => thinking.push_str(&piece),
-            Some(TurnEvent::Finished { reason, usage }) => return Ok(completion(&head, &text, &thinking, reason, usage)),
+            Some(TurnEvent::Finished { reason, usage }) => {
+                return Ok(completion(&head, &text, &thinking, reason, usage));
+            }
             Some(TurnEvent::Failed(failure)) => return Err(failure.into()),
             Some(_) => {}
             None => return Err(broken_off()),

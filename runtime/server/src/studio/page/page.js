@@ -33,9 +33,11 @@ function card(agent) {
   title.append(element("span", "state " + agent.state, agent.state.replaceAll("_", " ")));
   item.append(title, element("code", "", agent.id));
   if (agent.description) item.append(element("p", "", agent.description));
-  const facts = [agent.models.join(", "), agent.memory ? "memory: " + agent.memory : "no memory"];
-  if (agent.tools.length) facts.push("tools: " + agent.tools.map((tool) => tool.name).join(", "));
-  item.append(element("p", "", facts.filter(Boolean).join(" · ")));
+  if (agent.generation !== null) {
+    const facts = [agent.models.join(", "), agent.memory ? "memory: " + agent.memory : "no memory"];
+    if (agent.tools.length) facts.push("tools: " + agent.tools.map((tool) => tool.name).join(", "));
+    item.append(element("p", "", facts.join(" · ")));
+  }
   const problems = element("ul", "problems");
   problems.append(...agent.problems.map(problem));
   item.append(problems);
@@ -90,6 +92,8 @@ async function show() {
     $("generation").textContent = "generation " + registry.generation;
     const cards = registry.agents.map(card);
     $("agents").replaceChildren(...(cards.length ? cards : [element("li", "empty", "No agent is registered.")]));
+    const first = registry.agents.find((agent) => agent.generation !== null);
+    if (first) $("example").textContent = first.id;
     $("problems").replaceChildren(...registry.unregistered.concat(registry.problems).map(problem));
   } catch (error) {
     $("agents").replaceChildren(element("li", "empty", error.message));
