@@ -48,12 +48,12 @@ pub fn read(asked: Option<&Path>) -> Result<Project, HostError> {
 pub fn root(asked: Option<&Path>) -> Result<PathBuf, HostError> {
     let variable = environment::variable("ROSTER_ROOT").map(PathBuf::from);
     let from = environment::working_directory()?;
-    find_root(asked.or(variable.as_deref()), &from).map_err(no_root)
+    find_root(asked.or(variable.as_deref()), &from).map_err(|error| no_root(&error))
 }
 
-fn no_root(error: RootError) -> HostError {
+fn no_root(error: &RootError) -> HostError {
     let mut message = error.to_string();
-    if let RootError::Unparsable { problems, source_text, .. } = &error {
+    if let RootError::Unparsable { problems, source_text, .. } = error {
         let shown = render::to_text(problems, &|_| Some(source_text.as_str()), output::stderr_style());
         message = format!("{message}\n{}", shown.trim_end());
     }

@@ -43,6 +43,6 @@ mod tests {
     #[test]
     fn ids_do_not_repeat_and_the_clock_is_in_this_century() {
         assert_ne!(RandomIds.fresh(), RandomIds.fresh());
-        assert!(SystemClock.now().to_string() > "2024".to_owned());
+        assert!(SystemClock.now().to_string().as_str() > "2024");
     }
 }

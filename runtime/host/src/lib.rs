@@ -18,6 +18,7 @@ pub mod render;
 pub mod serve;
 pub mod shutdown;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -37,11 +38,13 @@ pub fn main() -> ExitCode {
             return exit.into();
         }
     };
-    match cli.run() {
-        Ok(exit) => exit.into(),
-        Err(error) => {
+    match catch_unwind(AssertUnwindSafe(|| cli.run())) {
+        Ok(Ok(exit)) => exit.into(),
+        Ok(Err(error)) => {
             output::report(&error);
             error.exit().into()
         }
+        // What happened is on stderr already.
+        Err(_panic) => Exit::Internal.into(),
     }
 }

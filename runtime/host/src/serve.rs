@@ -61,7 +61,11 @@ pub async fn serve(mut project: Project, plan: &Plan) -> Result<Exit, HostError>
     drop(project);
     let ready = listeners.ready_lines();
     listeners.start(&app);
-    output::print(ready)?;
+    match output::print(ready) {
+        // Nobody waits for the lines any more; that is no reason not to serve.
+        Err(error) if error.exit() == Exit::Good => {}
+        printed => printed?,
+    }
     let first = signals.stop().await;
     tokio::select! {
         biased;

@@ -6,8 +6,9 @@ use jiff::tz::{self, TimeZone};
 use roster_model::BoxFuture;
 use roster_model::time::Clock;
 use roster_model::tool::{SettingsError, Tool, ToolContext, ToolError, ToolMaker, ToolSpec};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::{arguments, settings};
 
@@ -20,31 +21,34 @@ const ALIKE: f64 = 0.85;
 /// Makes `get_time`. It has no settings of its own.
 pub struct TimeMaker {
     clock: Arc<dyn Clock>,
+    /// One for all agents that have the tool.
+    spec: Arc<ToolSpec>,
 }
 
 impl TimeMaker {
     /// A maker whose tools read this clock.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock }
+        Self { clock, spec: Arc::new(spec()) }
     }
 }
 
 impl ToolMaker for TimeMaker {
     fn make(&self, settings: &Map<String, Value>) -> Result<Arc<dyn Tool>, SettingsError> {
         settings::refuse_unknown(settings, NAME, &[])?;
-        Ok(Arc::new(TimeTool { spec: spec(), clock: Arc::clone(&self.clock) }))
+        Ok(Arc::new(TimeTool { spec: Arc::clone(&self.spec), clock: Arc::clone(&self.clock) }))
     }
 }
 
 struct TimeTool {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     clock: Arc<dyn Clock>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
+    /// IANA time zone name, such as `Europe/Berlin` or `Asia/Tokyo`. Left out: UTC.
     zone: Option<String>,
 }
 
@@ -132,16 +136,7 @@ fn spec() -> ToolSpec {
         description: "Tells the current date, time and weekday, in UTC or in a given time zone. Use it whenever an \
                       answer depends on today's date or the time now."
             .to_owned(),
-        input_schema: json!({
-            "type": "object",
-            "properties": {
-                "zone": {
-                    "type": "string",
-                    "description": "IANA time zone name, such as `Europe/Berlin` or `Asia/Tokyo`. Left out: UTC."
-                }
-            },
-            "additionalProperties": false
-        }),
+        input_schema: arguments::schema_of::<Arguments>(),
     }
 }
 

@@ -14,8 +14,9 @@ use std::time::Duration;
 use reqwest::{Client, Url};
 use roster_model::BoxFuture;
 use roster_model::tool::{SettingsError, Tool, ToolContext, ToolError, ToolMaker, ToolSpec};
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::{arguments, settings};
 
@@ -34,13 +35,15 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// (`https://host/v1`).
 pub struct WeatherMaker {
     client: Client,
+    /// One for all agents that have the tool.
+    spec: Arc<ToolSpec>,
 }
 
 impl WeatherMaker {
     /// A maker whose tools ask through this client.
     #[must_use]
     pub fn new(client: Client) -> Self {
-        Self { client }
+        Self { client, spec: Arc::new(spec()) }
     }
 }
 
@@ -48,7 +51,7 @@ impl ToolMaker for WeatherMaker {
     fn make(&self, settings: &Map<String, Value>) -> Result<Arc<dyn Tool>, SettingsError> {
         settings::refuse_unknown(settings, NAME, &["base_url", "geocoding_url"])?;
         Ok(Arc::new(WeatherTool {
-            spec: spec(),
+            spec: Arc::clone(&self.spec),
             client: self.client.clone(),
             forecast: settings::base_url(settings, "base_url", FORECAST_URL, current::LEAF)?,
             geocoding: settings::base_url(settings, "geocoding_url", GEOCODING_URL, place::LEAF)?,
@@ -58,7 +61,7 @@ impl ToolMaker for WeatherMaker {
 }
 
 struct WeatherTool {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     client: Client,
     forecast: Url,
     geocoding: Url,
@@ -66,7 +69,7 @@ struct WeatherTool {
 }
 
 /// In which units the answer is given.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Units {
     #[default]
@@ -74,10 +77,13 @@ enum Units {
     Imperial,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
+    /// The city, such as `Berlin`. A region or country after a comma tells cities of one name apart: `Paris, Texas`.
+    #[schemars(length(min = 1, max = 200))]
     city: String,
+    /// `metric` (°C, km/h; the default) or `imperial` (°F, mph).
     #[serde(default)]
     units: Units,
 }
@@ -110,25 +116,7 @@ fn spec() -> ToolSpec {
     ToolSpec {
         name: NAME.to_owned(),
         description: "Tells the current weather in a city: conditions, temperature, humidity and wind.".to_owned(),
-        input_schema: json!({
-            "type": "object",
-            "properties": {
-                "city": {
-                    "type": "string",
-                    "minLength": 1,
-                    "maxLength": 200,
-                    "description": "The city, such as `Berlin`. A region or country after a comma tells cities of one \
-                                    name apart: `Paris, Texas`."
-                },
-                "units": {
-                    "type": "string",
-                    "enum": ["metric", "imperial"],
-                    "description": "`metric` (°C, km/h; the default) or `imperial` (°F, mph)."
-                }
-            },
-            "required": ["city"],
-            "additionalProperties": false
-        }),
+        input_schema: arguments::schema_of::<Arguments>(),
     }
 }
 

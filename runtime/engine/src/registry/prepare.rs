@@ -105,18 +105,18 @@ impl Assembler<'_> {
     fn entry(&mut self, candidate: Candidate) -> Entry {
         let Candidate { id, file, definition, positions, problems, gone, last_good, pinned } = candidate;
         let before = self.previous.agent(&id).cloned();
-        let mut entry = Entry { id, state: AgentState::Rejected, agent: None, file, problems, pinned: None };
+        let mut entry = Entry { id, state: AgentState::Rejected, agent: None, file, problems, pinned: None, gone };
         if gone {
             return entry;
         }
         if let Some(pinned) = pinned {
             entry.pinned = Some(pinned.fingerprint.clone());
             let nowhere = Positions { file: entry.file.as_str().into(), ..Positions::default() };
-            return self.served(entry, pinned, &nowhere, before);
+            return self.served(entry, &pinned, &nowhere, before);
         }
         match definition {
             Some(definition) if !definition.enabled => Entry { state: AgentState::Disabled, ..entry },
-            Some(definition) => self.served(entry, definition, &positions, before),
+            Some(definition) => self.served(entry, &definition, &positions, before),
             None => self.fallen_back(entry, before, last_good),
         }
     }
@@ -125,11 +125,11 @@ impl Assembler<'_> {
     fn served(
         &mut self,
         mut entry: Entry,
-        definition: Arc<Definition>,
+        definition: &Arc<Definition>,
         positions: &Positions,
         before: Option<Arc<Agent>>,
     ) -> Entry {
-        match self.agent(&definition, positions, before.as_ref()) {
+        match self.agent(definition, positions, before.as_ref()) {
             Ok(agent) => Entry { state: AgentState::Serving, agent: Some(agent), ..entry },
             Err(found) => {
                 entry.problems.extend(found.into_iter().map(|problem| problem.of(entry.id.as_str())));

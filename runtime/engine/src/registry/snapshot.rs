@@ -59,6 +59,8 @@ pub struct Entry {
     pub problems: Vec<Problem>,
     /// The fingerprint of the version an operator pinned.
     pub pinned: Option<String>,
+    /// True when its file is gone for good: as if it had no line, but listed.
+    pub gone: bool,
 }
 
 /// The registry at one moment, in the order of its lines.

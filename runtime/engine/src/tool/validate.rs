@@ -82,14 +82,16 @@ impl Validator {
 
 /// Compiled schemas, shared by all agents that use the same tool: a compiled schema takes kilobytes.
 #[derive(Default)]
-pub struct Schemas(Mutex<HashMap<String, (Arc<Value>, Arc<Validator>)>>);
+pub struct Schemas(Mutex<HashMap<String, Compiled>>);
+
+type Compiled = (Arc<Value>, Arc<Validator>);
 
 impl Schemas {
     /// The schema compiled, once for each distinct text.
     ///
     /// # Errors
     /// As [`Validator::new`].
-    pub fn get(&self, schema: Value) -> Result<(Arc<Value>, Arc<Validator>), String> {
+    pub fn get(&self, schema: Value) -> Result<Compiled, String> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let text = schema.to_string();
         if let Some(found) = known.get(&text) {

@@ -136,10 +136,16 @@ impl Turn {
 
     async fn run_and_tell(self) {
         let events = self.events.clone();
+        let (agent, turn) = (self.request.agent.definition.id.to_string(), self.id.to_string());
         let release = self.memory().map(|memory| (memory.clone(), self.request.key.clone(), self.id.clone()));
         let last = match AssertUnwindSafe(self.run()).catch_unwind().await {
             Ok(Ok(done)) => TurnEvent::Finished { reason: done.reason, usage: done.usage },
-            Ok(Err(failure)) => TurnEvent::Failed(failure),
+            Ok(Err(failure)) => {
+                if failure.kind != FailureKind::Cancelled {
+                    tracing::warn!(agent, turn, code = failure.code, message = failure.message, "turn failed");
+                }
+                TurnEvent::Failed(failure)
+            }
             Err(_panic) => {
                 if let Some((memory, key, turn)) = release {
                     let _ = memory.store.save_answer(SaveAnswer { key, turn, message: None, last: true }).await;

@@ -22,11 +22,11 @@ use crate::paths::RUNTIME_FILE;
 /// [`HostError`] when there is no project, or the output cannot be written.
 pub(super) fn run(root: Option<&Path>) -> Result<Exit, HostError> {
     let mut project = assemble::read(root)?;
-    let mut failed = tell(Finding::ok("root", project.root.display()))?;
+    let mut failed = tell(&Finding::ok("root", project.root.display()))?;
     let config = match project.config() {
         Ok(config) => config.clone(),
         Err(error) => {
-            tell(Finding::fail(
+            tell(&Finding::fail(
                 "configuration",
                 format_args!("{RUNTIME_FILE} cannot be used"),
                 "`roster check` shows why",
@@ -35,26 +35,26 @@ pub(super) fn run(root: Option<&Path>) -> Result<Exit, HostError> {
             return Ok(Exit::Problems);
         }
     };
-    failed |= tell(configuration(&project))?;
+    failed |= tell(&configuration(&project))?;
     let sessions = project.root.join(&config.storage.sessions);
-    failed |= tell(databases::folder(&sessions))?;
-    failed |= tell(databases::sessions(&sessions))?;
-    failed |= tell(databases::observability(&project.root.join(&config.storage.observability)))?;
+    failed |= tell(&databases::folder(&sessions))?;
+    failed |= tell(&databases::sessions(&sessions))?;
+    failed |= tell(&databases::observability(&project.root.join(&config.storage.observability)))?;
     for provider in &config.providers {
-        failed |= tell(key(provider))?;
+        failed |= tell(&key(provider))?;
     }
     for finding in ports(&config) {
-        failed |= tell(finding)?;
+        failed |= tell(&finding)?;
     }
     for finding in agents(&mut project)? {
-        failed |= tell(finding)?;
+        failed |= tell(&finding)?;
     }
     Ok(if failed { Exit::Problems } else { Exit::Good })
 }
 
 /// Prints a finding; true when it is a failure.
-fn tell(finding: Finding) -> Result<bool, HostError> {
-    output::print(&finding)?;
+fn tell(finding: &Finding) -> Result<bool, HostError> {
+    output::print(finding)?;
     Ok(finding.is_failure())
 }
 

@@ -1,7 +1,7 @@
 //! Reading a whole project: every file once, every problem of every file in one pass.
 
-mod agents;
-mod files;
+pub(crate) mod agents;
+pub(crate) mod files;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -116,6 +116,6 @@ fn read_agents(root: &Path, project: &mut ProjectFiles) {
 }
 
 /// A problem of something that could not be read at all.
-fn unreadable(file: &str, failure: &ReadFailure) -> Problem {
+pub(crate) fn unreadable(file: &str, failure: &ReadFailure) -> Problem {
     Problem::error(failure.code(), file, format!("`{file}` {failure}"))
 }

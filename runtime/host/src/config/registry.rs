@@ -34,6 +34,8 @@ pub struct LoadedRegistry {
     pub problems: Vec<Problem>,
     /// The text that the ranges are of.
     pub source: String,
+    /// Whether it could be read as a whole: text, TOML, with its `[agents]`. Lines may still have problems.
+    pub whole: bool,
 }
 
 /// Reads the registry's text.
@@ -56,6 +58,9 @@ fn read_lines(registry: &mut LoadedRegistry) {
     let mut readable = registry.source.clone();
     for round in 0..=MOST_ROUNDS {
         let mut parsed = syntax::parse(REGISTRY_FILE, &readable);
+        if round == 0 {
+            registry.whole = !parsed.incomplete && View(parsed.root.get_ref()).table("agents").is_some();
+        }
         let broken: HashSet<usize> = parsed.problems.iter().filter_map(|problem| problem.line).collect();
         if !parsed.incomplete || round == MOST_ROUNDS {
             read_tree(&readable, &mut parsed, registry);

@@ -3,6 +3,7 @@
 mod read;
 
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -37,6 +38,23 @@ pub struct RuntimeConfig {
     pub limits: Limits,
     /// `[observability]`.
     pub observability: ObservabilityConfig,
+    /// `[reload]`.
+    pub reload: ReloadConfig,
+}
+
+/// How changes of files are noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReloadConfig {
+    /// Whether the system is asked to tell of changes. Default true.
+    pub watch: bool,
+    /// How often the files are looked at besides; `None`: never. Default 2 s.
+    pub poll: Option<Duration>,
+}
+
+impl Default for ReloadConfig {
+    fn default() -> Self {
+        Self { watch: true, poll: Some(Duration::from_secs(2)) }
+    }
 }
 
 /// A listener.
@@ -153,7 +171,17 @@ pub struct LoadedRuntime {
     pub problems: Vec<Problem>,
     /// The file's text with literal secrets masked, for showing places.
     pub source: String,
+    /// Where the values stand that take effect at start only, by `table.key`; those that are not written are not here.
+    pub at_start: Vec<(&'static str, Range<usize>)>,
 }
+
+/// Table and key of each value that takes effect at start only, and their name.
+const AT_START: [(&str, &str, &str); 4] = [
+    ("gateway", "listen", "gateway.listen"),
+    ("studio", "listen", "studio.listen"),
+    ("storage", "sessions", "storage.sessions"),
+    ("storage", "observability", "storage.observability"),
+];
 
 /// Whether `auth` lets everybody in at an address that others can reach: refused unless it is meant.
 #[must_use]
@@ -166,7 +194,10 @@ pub fn is_open(auth: &Auth, listen: SocketAddr) -> bool {
 pub fn load_runtime(bytes: &[u8], environment: Environment<'_>) -> LoadedRuntime {
     let text = match text::decode(RUNTIME_FILE, bytes) {
         Ok(text) => text,
-        Err(problem) => return LoadedRuntime { config: None, problems: vec![*problem], source: String::new() },
+        Err(problem) => {
+            let problems = vec![*problem];
+            return LoadedRuntime { config: None, problems, source: String::new(), at_start: Vec::new() };
+        }
     };
     let source = mask(&text);
     let mut parsed = syntax::parse(RUNTIME_FILE, &text);
@@ -175,9 +206,11 @@ pub fn load_runtime(bytes: &[u8], environment: Environment<'_>) -> LoadedRuntime
     expand::expand(&mut parsed.root, environment, &mut checker);
     checker.check(&parsed.root);
     let root = View(parsed.root.get_ref());
+    let places = AT_START.iter().filter_map(|(table, key, name)| Some((*name, root.table(table)?.span(key)?)));
+    let at_start = places.collect();
     let config = read::config(root, &text, environment, &mut checker);
     let config = if checker.is_clean() { config } else { None };
     let mut problems = checker.problems;
     problems.sort_by_key(|problem| (problem.line, problem.column));
-    LoadedRuntime { config, problems, source }
+    LoadedRuntime { config, problems, source, at_start }
 }

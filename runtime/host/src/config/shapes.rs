@@ -22,6 +22,7 @@ pub(super) static RUNTIME: TableShape = TableShape::closed(&[
     Key::new("auth", "Who may call.", Shape::Table(&AUTH)),
     Key::new("limits", "What one caller, and all together, may ask for.", Shape::Table(&LIMITS)),
     Key::new("observability", "Traces, logs and metrics.", Shape::Table(&OBSERVABILITY)),
+    Key::new("reload", "How changes of files are noticed while running.", Shape::Table(&RELOAD)),
     Key::new("mcp", "MCP servers whose tools agents may use.", Shape::Any).status(Status::Passed),
     Key::new("plugins", "Plugins to load.", Shape::Any).status(Status::Passed),
 ]);
@@ -128,6 +129,16 @@ static OBSERVABILITY: TableShape = TableShape::closed(&[
     Key::new("otlp_endpoint", "Where traces are sent too; not in this version.", Shape::Text).default("\"\""),
 ]);
 
+static RELOAD: TableShape = TableShape::closed(&[
+    Key::new("watch", "false: the system is not asked to tell of changes.", Shape::Bool).default("true"),
+    Key::new(
+        "poll",
+        "How often the files are looked at besides; false or \"0s\": never.",
+        Shape::Either(&[Shape::Rule(&POLL), Shape::False]),
+    )
+    .default("\"2s\""),
+]);
+
 /// `config/registry.toml`.
 pub(super) static REGISTRY: TableShape = TableShape::closed(&[Key::new(
     "agents",
@@ -160,6 +171,16 @@ pub(super) static DEFINITION_FILE: TextRule = TextRule {
         Ok(())
     },
 };
+
+static POLL: TextRule = TextRule {
+    noun: "a time such as `\"2s\"`, `\"0s\"` or `false`",
+    code: "bad_duration",
+    pattern: "^(0s|0{0,9}[1-9][0-9]{0,8}(ms|s|m|h|d))$",
+    check: |text| if text == NEVER { Ok(()) } else { (DURATION.check)(text) },
+};
+
+/// A poll that never comes.
+pub(super) const NEVER: &str = "0s";
 
 static ADDRESS: TextRule =
     TextRule {

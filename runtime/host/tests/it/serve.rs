@@ -102,6 +102,21 @@ async fn two_processes_share_the_store() {
     gateway.terminate().await;
 }
 
+/// TO-c2 at the door.
+#[tokio::test]
+async fn six_starts_at_once_on_an_empty_folder_all_serve() {
+    let project = Project::new().keeper();
+    let all = futures_util::future::join_all((0..6).map(|_| Roster::serve(&project))).await;
+    let turns = all.iter().enumerate().map(|(n, roster)| async move {
+        chat(roster, &question("keeper", "c", &format!("from {n}"))).await.done()["finishReason"].clone()
+    });
+    assert_eq!(futures_util::future::join_all(turns).await, vec![json!("stop"); 6]);
+    assert_eq!(messages(&all[0], "c").await.len(), 12, "one thread, six processes, turn after turn");
+    for roster in all {
+        assert_eq!(roster.terminate().await.code, Some(0));
+    }
+}
+
 #[tokio::test]
 async fn a_configuration_that_cannot_be_used_stops_the_start() {
     let project = Project::with_runtime("[gateway]\nlisten = \"nowhere\"\n").keeper();

@@ -41,8 +41,8 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Starts the thread. With a writer's door it looks for leftovers first.
-    pub(super) fn start(path: PathBuf, health: Arc<Health>, tidying: Option<Tidying>) -> Result<Self, OpenError> {
+    /// Starts the thread; it looks for leftovers first.
+    pub(super) fn start(path: PathBuf, health: Arc<Health>, tidying: Tidying) -> Result<Self, OpenError> {
         let connection = open::read_write(&path, "FULL")?;
         connection.busy_timeout(INSIST).map_err(|error| OpenError::from_sqlite(&path, error))?;
         let (queue, receiver) = sync_channel(4);
@@ -68,13 +68,13 @@ impl Keeper {
     }
 }
 
-fn run(connection: &Connection, queue: &Receiver<Keep>, health: &Health, tidying: Option<Tidying>) {
+fn run(connection: &Connection, queue: &Receiver<Keep>, health: &Health, tidying: Tidying) {
     // Taken apart here: once done, the writer's door is dropped and does not keep the writer waiting.
-    if let Some(Tidying { writer, closing }) = tidying
-        && let Err(error) = erase::tidy(connection, &writer, || closing.load(Ordering::SeqCst))
-    {
+    let Tidying { writer, closing } = tidying;
+    if let Err(error) = erase::tidy(connection, &writer, || closing.load(Ordering::SeqCst)) {
         tracing::warn!(error = %health.sort(error), "looking for leftovers failed");
     }
+    drop(writer);
     while let Ok(Keep::Checkpoint) = queue.recv() {
         if health.check().is_ok()
             && let Err(error) = checkpoint(connection)

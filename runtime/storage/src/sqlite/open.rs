@@ -46,8 +46,6 @@ pub struct Trial {
     pub max_pages: Option<u32>,
     /// Shorter slices of long work than usual.
     pub slice: Option<Duration>,
-    /// Never begin tidying up on its own (leftovers, orphans).
-    pub no_tidying: bool,
 }
 
 /// Opens the store at `path`, making folders, file and tables that are missing, and starts its threads.

@@ -74,8 +74,7 @@ impl SqliteStore {
         let (queue, receiver) = mpsc::channel(QUEUE);
         let writer = Writer::new(queue, Arc::clone(&health));
         let (readers, reader_threads) = Readers::start(&path, Arc::clone(&health))?;
-        let tidying =
-            (!options.trial.no_tidying).then(|| Tidying { writer: writer.clone(), closing: Arc::clone(&closing.0) });
+        let tidying = Tidying { writer: writer.clone(), closing: Arc::clone(&closing.0) };
         let keeper = Keeper::start(path.clone(), Arc::clone(&health), tidying)?;
         let desk = Arc::new(Desk {
             path: path.clone(),

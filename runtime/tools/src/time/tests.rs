@@ -1,5 +1,6 @@
 use super::*;
 use crate::tests::{Fixed, context, object};
+use serde_json::json;
 
 /// 2030-07-01T12:34:56.789Z, a Monday.
 const SUMMER: i64 = 1_909_139_696_789;

@@ -1,6 +1,7 @@
 use super::*;
 use crate::tests::{client, context, object};
 use fake::Fake;
+use serde_json::json;
 
 mod fake;
 
@@ -14,7 +15,7 @@ const DRIZZLE: &str = r#"{"latitude":48.86,"longitude":2.35,"timezone":"Europe/P
 
 fn tool(fake: &Fake, timeout: Duration) -> WeatherTool {
     let url = Url::parse(&fake.url()).expect("an address");
-    WeatherTool { spec: spec(), client: client(), forecast: url.clone(), geocoding: url, timeout }
+    WeatherTool { spec: Arc::new(spec()), client: client(), forecast: url.clone(), geocoding: url, timeout }
 }
 
 async fn ask(fake: &Fake, arguments: Value) -> Result<Value, ToolError> {

@@ -8,7 +8,7 @@ use roster_engine::definition::{
 use roster_model::id::AgentId;
 
 use super::AgentFile;
-use super::files::AgentsFolder;
+use super::files::{AgentsFolder, ReadFailure};
 use crate::config::registry::{LoadedRegistry, RegistryLine};
 use crate::paths::{AGENTS_FOLDER, REGISTRY_FILE};
 
@@ -50,7 +50,7 @@ pub(super) fn read(folder: &AgentsFolder, listing: &[String], registry: LoadedRe
     found.problems.extend(of_lines.into_values().flatten());
     for name in listing.iter().filter(|name| !first_with.contains_key(name.as_str())) {
         found.unregistered.push(format!("{AGENTS_FOLDER}/{name}"));
-        found.problems.push(unregistered(folder, name, &by_id));
+        found.problems.push(unregistered(name, written_id(folder, name).as_deref(), &by_id));
     }
     found
 }
@@ -73,9 +73,14 @@ fn broken(line: &RegistryLine, file: &str, problem: Problem) -> AgentFile {
 }
 
 fn twice(line: &RegistryLine, first: &RegistryLine, file: &str, places: &Lines<'_>) -> AgentFile {
-    let message = format!("`{file}` is registered twice: as `{}` and as `{}`", first.id, line.id);
+    broken(line, file, registered_twice(line, &first.id, file, places))
+}
+
+/// Two lines name one file.
+pub(crate) fn registered_twice(line: &RegistryLine, first: &AgentId, file: &str, places: &Lines<'_>) -> Problem {
+    let message = format!("`{file}` is registered twice: as `{first}` and as `{}`", line.id);
     let problem = places.place(Problem::error("duplicate_file", REGISTRY_FILE, message), line.value.clone());
-    broken(line, file, problem.help("a file holds one agent: delete one of the two lines"))
+    problem.help("a file holds one agent: delete one of the two lines").of(line.id.as_str())
 }
 
 fn read_one(
@@ -88,22 +93,15 @@ fn read_one(
     let bytes = match folder.read(file) {
         Ok(bytes) => bytes,
         Err(failure) => {
-            let message = format!("`{file}` {failure}");
-            let mut problem = places.place(Problem::error(failure.code(), REGISTRY_FILE, message), line.value.clone());
             let names = listing.iter().map(String::as_str).filter(|_| listing.len() <= MOST_COMPARED);
-            let meant = suggest(file, names);
-            problem.help = match (failure.code(), meant) {
-                ("file_missing", Some(meant)) => Some(format!("did you mean \"{meant}\"?")),
-                ("file_missing", None) => Some("make the file, or delete this line".to_owned()),
-                _ => None,
-            };
-            return broken(line, file, problem);
+            let problem = file_problem(file, &failure, suggest(file, names));
+            return broken(line, file, places.place(problem, line.value.clone()));
         }
     };
     let beside = |path: &str| folder.read(path).map_err(Unreadable::from);
     let path = format!("{AGENTS_FOLDER}/{file}");
     let Loaded { mut definition, positions, mut problems } = load_agent(&path, &bytes, &beside);
-    if let Some(problem) = other_id(line, &path, &positions) {
+    if let Some(problem) = other_id(&line.id, &path, &positions) {
         problems.push(problem);
         definition = None;
     }
@@ -114,16 +112,28 @@ fn read_one(
 }
 
 /// Comparing each missing name with each file costs the square of them.
-const MOST_COMPARED: usize = 500;
+pub(crate) const MOST_COMPARED: usize = 500;
+
+/// The file a line names cannot be had; `meant` is what was probably meant.
+pub(crate) fn file_problem(file: &str, failure: &ReadFailure, meant: Option<&str>) -> Problem {
+    let message = format!("`{file}` {failure}");
+    let mut problem = Problem::error(failure.code(), REGISTRY_FILE, message);
+    problem.help = match (failure.code(), meant) {
+        ("file_missing", Some(meant)) => Some(format!("did you mean \"{meant}\"?")),
+        ("file_missing", None) => Some("make the file, or delete this line".to_owned()),
+        _ => None,
+    };
+    problem
+}
 
 /// The id in the file is legal, and not the key of its line.
-fn other_id(line: &RegistryLine, path: &str, positions: &Positions) -> Option<Problem> {
+pub(crate) fn other_id(id: &AgentId, path: &str, positions: &Positions) -> Option<Problem> {
     let (written, span) = positions.id.as_ref()?;
-    if written == line.id.as_str() || AgentId::new(written).is_err() {
+    if written == id.as_str() || AgentId::new(written).is_err() {
         return None;
     }
-    let message = format!("`id` is `{written}`, but the agent is registered as `{}`", line.id);
-    let help = format!("write id = \"{}\" here, or {} = … in {REGISTRY_FILE}", line.id, key(written));
+    let message = format!("`id` is `{written}`, but the agent is registered as `{id}`");
+    let help = format!("write id = \"{id}\" here, or {} = … in {REGISTRY_FILE}", key(written));
     Some(Problem::error("id_mismatch", path, message).at(&positions.source, span.clone()).help(help))
 }
 
@@ -132,17 +142,18 @@ fn key(id: &str) -> String {
     if id.contains('.') { format!("\"{id}\"") } else { id.to_owned() }
 }
 
-fn unregistered(folder: &AgentsFolder, name: &str, lines: &HashMap<&str, &RegistryLine>) -> Problem {
+/// A file without a line; `id` is the one written in it.
+pub(crate) fn unregistered(name: &str, id: Option<&str>, lines: &HashMap<&str, &RegistryLine>) -> Problem {
     let file = format!("{AGENTS_FOLDER}/{name}");
-    let id = written_id(folder, name).unwrap_or_else(|| name.trim_end_matches(".toml").to_owned());
-    let help = match lines.get(id.as_str()) {
+    let id = id.unwrap_or_else(|| name.trim_end_matches(".toml"));
+    let help = match lines.get(id) {
         Some(line) => match &line.file {
             Some(other) => format!(
                 "its id `{id}` belongs to {AGENTS_FOLDER}/{other}; give it another id, then a line in {REGISTRY_FILE}"
             ),
-            None => format!("repair the line of `{id}` in {REGISTRY_FILE}: {} = \"{name}\"", key(&id)),
+            None => format!("repair the line of `{id}` in {REGISTRY_FILE}: {} = \"{name}\"", key(id)),
         },
-        None => format!("to serve it, add this line under [agents] in {REGISTRY_FILE}: {} = \"{name}\"", key(&id)),
+        None => format!("to serve it, add this line under [agents] in {REGISTRY_FILE}: {} = \"{name}\"", key(id)),
     };
     let message = "the file has no line in `config/registry.toml`, so it is not served";
     Problem::warning("unregistered", file, message).help(help)

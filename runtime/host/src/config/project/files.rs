@@ -31,7 +31,7 @@ pub enum ReadFailure {
 
 impl ReadFailure {
     /// Machine code of the problem.
-    pub(super) fn code(&self) -> &'static str {
+    pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::Missing => "file_missing",
             Self::Outside => "bad_path",
@@ -82,18 +82,18 @@ pub fn read_file(path: &Path) -> Result<Vec<u8>, ReadFailure> {
 }
 
 /// The folder of definitions, out of which nothing leads.
-pub(super) struct AgentsFolder {
+pub(crate) struct AgentsFolder {
     path: PathBuf,
     real: Option<PathBuf>,
 }
 
 impl AgentsFolder {
-    pub(super) fn new(path: &Path) -> Self {
+    pub(crate) fn new(path: &Path) -> Self {
         Self { path: path.to_path_buf(), real: path.canonicalize().ok() }
     }
 
     /// Reads `relative`, a path that does not leave the folder by its letters.
-    pub(super) fn read(&self, relative: &str) -> Result<Vec<u8>, ReadFailure> {
+    pub(crate) fn read(&self, relative: &str) -> Result<Vec<u8>, ReadFailure> {
         let path = self.path.join(relative);
         if self.may_lead_out(&path, relative) {
             let real = path.canonicalize().map_err(|error| ReadFailure::of(&error))?;
@@ -113,7 +113,7 @@ impl AgentsFolder {
 
 /// The names of the definitions that lie in `folder` itself, sorted: `*.toml`, no dot before, not `*.test.toml`.
 #[expect(clippy::disallowed_methods, reason = "the host's one place that lists the project's files")]
-pub(super) fn definition_files(folder: &Path) -> Result<Vec<String>, ReadFailure> {
+pub(crate) fn definition_files(folder: &Path) -> Result<Vec<String>, ReadFailure> {
     let entries = std::fs::read_dir(folder).map_err(|error| match error.kind() {
         ErrorKind::NotADirectory => ReadFailure::Other("it is not a folder".to_owned()),
         _ => ReadFailure::of(&error),

@@ -11,12 +11,12 @@ use roster_engine::definition::view::View;
 use roster_model::id::ResourceId;
 
 use super::{
-    Auth, Limits, Listener, ObservabilityConfig, Proof, ProviderConfig, ProviderKey, RuntimeConfig, StorageConfig,
-    Token, is_open,
+    Auth, Limits, Listener, ObservabilityConfig, Proof, ProviderConfig, ProviderKey, ReloadConfig, RuntimeConfig,
+    StorageConfig, Token, is_open,
 };
 use crate::config::models::{ModelFault, ModelNames};
 use crate::config::secret::Secret;
-use crate::config::shapes::{PROVIDER_MODEL, address};
+use crate::config::shapes::{NEVER, PROVIDER_MODEL, address};
 use crate::config::{Environment, models};
 use crate::paths::RUNTIME_FILE;
 
@@ -43,6 +43,7 @@ pub(super) fn config(
         auth,
         limits: limits(root.table("limits")),
         observability: observability(root.table("observability")),
+        reload: reload(root.table("reload")),
     })
 }
 
@@ -262,6 +263,14 @@ fn limits(table: Option<View<'_, '_>>) -> Limits {
         concurrent_turns: usize::try_from(count("concurrent_turns", 512)).unwrap_or(512),
         requests_per_minute: count("requests_per_minute", 0),
     }
+}
+
+fn reload(table: Option<View<'_, '_>>) -> ReloadConfig {
+    let default = ReloadConfig::default();
+    let Some(table) = table else { return default };
+    let never = table.flag("poll").is_some() || table.text("poll") == Some(NEVER);
+    let poll = if never { None } else { table.duration("poll").or(default.poll) };
+    ReloadConfig { watch: table.flag("watch").unwrap_or(default.watch), poll }
 }
 
 const FOURTEEN_DAYS: Duration = Duration::from_secs(14 * 24 * 60 * 60);
