@@ -5,6 +5,7 @@ mod agent;
 pub mod keys;
 mod lines;
 mod load;
+mod load_memory;
 mod path;
 mod positions;
 pub mod problem;
@@ -18,9 +19,11 @@ pub mod units;
 pub mod view;
 
 pub use agent::{
-    Definition, MemoryConfig, ModelChoice, ModelTable, OnDisconnect, ToolSettings, WindowConfig, fingerprint_of,
+    Definition, MemoryConfig, ModelChoice, ModelTable, OnDisconnect, RecallConfig, Scope, ToolSettings, WindowConfig,
+    WorkingConfig, WorkingForm, fingerprint_of,
 };
 pub use lines::Lines;
+pub use load_memory::DEFAULT_TEMPLATE;
 pub use load::{DEFAULT_RESOURCE, Instructions, Loaded, Unreadable, load_agent};
 pub use positions::{Positions, SettingsPositions};
 pub use problem::{Problem, Severity};

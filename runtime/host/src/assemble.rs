@@ -4,22 +4,25 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use roster_engine::definition::{ModelChoice, Problem};
+use roster_engine::definition::{Definition, ModelChoice, Problem};
 use roster_engine::registry::{Candidate, Catalog, Prepared, Registry, check_names, prepare};
+use roster_engine::trace::Recorder;
 use roster_engine::turn::{Limits, Services};
 use roster_model::id::IdSource;
+use roster_model::ledger::LedgerStore;
 use roster_model::storage::{ConversationStore, OperatorStore};
 use roster_model::time::Clock;
-use roster_storage::sqlite::{self, SqliteStore};
+use roster_storage::sqlite::{self, ObservationOptions, SqliteStore};
 use roster_storage::unavailable::UnavailableStore;
 use tokio::runtime::{Builder, Runtime};
+use tokio_util::task::TaskTracker;
 
 use crate::catalog::catalog;
 use crate::clock::{RandomIds, SystemClock};
-use crate::config::{AgentFile, ProjectFiles, RuntimeConfig, read_project};
+use crate::config::{AgentFile, ObservabilityConfig, ProjectFiles, RuntimeConfig, read_project};
 use crate::error::HostError;
 use crate::paths::{RootError, find_root};
-use crate::{environment, output, render, shutdown};
+use crate::{config, environment, output, render, shutdown};
 
 /// A project as it was read: its root, and all its files with all their problems.
 pub struct Project {
@@ -38,6 +41,16 @@ pub struct Project {
 pub fn read(asked: Option<&Path>) -> Result<Project, HostError> {
     let root = root(asked)?;
     let files = read_project(&root, &environment::variable);
+    Ok(Project { root, files, texts: HashMap::new() })
+}
+
+/// Finds the root and reads `config/runtime.toml` alone, for a runtime that reads the rest itself, and goes on reading.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_config(asked: Option<&Path>) -> Result<Project, HostError> {
+    let root = root(asked)?;
+    let files = config::read_config(&root, &environment::variable);
     Ok(Project { root, files, texts: HashMap::new() })
 }
 
@@ -147,18 +160,10 @@ fn catalog_without_store(config: &RuntimeConfig) -> Result<Catalog, HostError> {
 
 /// A warning for each model table whose variable is not set; those of `runtime.toml` are found with the file.
 fn missing_keys(candidate: &Candidate) -> Vec<Problem> {
-    let choices = candidate.definition.iter().flat_map(|definition| definition.model.iter().enumerate());
-    let unset = choices.filter_map(|(at, choice)| match choice {
-        ModelChoice::Table(table) => Some((at, table.api_key_env.as_deref()?)),
-        ModelChoice::Named(_) => None,
-    });
-    let warning = |(at, variable): (usize, &str)| {
-        let message = format!("the variable `{variable}` is not set: turns of this agent will fail");
-        let span = candidate.positions.model.get(at).cloned();
-        let problem = candidate.positions.warning("key_missing", span, message).of(candidate.id.as_str());
-        problem.help(format!("set {variable} before starting"))
+    let of = |definition: &Arc<Definition>| {
+        config::project::agents::missing_keys(definition, &candidate.positions, &environment::variable)
     };
-    unset.filter(|(_, variable)| environment::variable(variable).is_none()).map(warning).collect()
+    candidate.definition.as_ref().map(of).unwrap_or_default()
 }
 
 fn prepared(project: &mut Project, catalog: &Catalog, registry: &Registry) -> Prepared {
@@ -184,23 +189,57 @@ pub struct Assembly {
     pub(crate) sessions: Option<Arc<SqliteStore>>,
 }
 
-/// Opens the store, makes the catalog and publishes the first registry.
+/// Opens the store, makes the catalog and publishes the registry of the files as they were read.
+///
+/// # Errors
+/// As [`open`].
+pub fn assemble(project: &mut Project) -> Result<Assembly, HostError> {
+    let assembly = open(project)?;
+    let catalog = assembly.catalog(project.config()?)?;
+    assembly.registry.publish(prepared(project, &catalog, &assembly.registry));
+    Ok(assembly)
+}
+
+/// Opens the store. Nothing is registered yet.
 ///
 /// # Errors
 /// [`HostError`] when `runtime.toml` cannot be used, or the sessions database is not this runtime's to write. A
 /// damaged one is no error: the runtime serves degraded.
-pub fn assemble(project: &mut Project) -> Result<Assembly, HostError> {
+pub fn open(project: &Project) -> Result<Assembly, HostError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let ids: Arc<dyn IdSource> = Arc::new(RandomIds);
     let config = project.config()?;
-    let limits = Limits { turn_timeout: config.limits.turn_timeout, concurrent_turns: config.limits.concurrent_turns };
+    let limits = limits(config);
     let sessions = open_sessions(&project.root.join(&config.storage.sessions), &clock)?;
     let (store, operator) = sockets(&sessions);
-    let catalog = catalog(config, Arc::clone(&store), Arc::clone(&clock), Arc::clone(&ids))?;
     let registry = Arc::new(Registry::default());
-    registry.publish(prepared(project, &catalog, &registry));
-    let services = Arc::new(Services::new(clock, ids, limits));
-    Ok(Assembly { registry, services, store, operator, sessions: sessions.ok() })
+    let mut services = Services::new(Arc::clone(&clock), ids, limits);
+    // A tracker of its own: shutdown waits for the turns first, then for what they gave the recorder.
+    if let Some(recorder) = recorder(project, clock, &TaskTracker::new())? {
+        services = services.recording(Arc::new(recorder));
+    }
+    Ok(Assembly { registry, services: Arc::new(services), store, operator, sessions: sessions.ok() })
+}
+
+/// Where turns are observed. A file that cannot be used is told once; the runtime serves without.
+fn recorder(project: &Project, clock: Arc<dyn Clock>, tracker: &TaskTracker) -> Result<Option<Recorder>, HostError> {
+    let config = project.config()?;
+    let path = project.root.join(&config.storage.observability);
+    let ObservabilityConfig { retention, max_size, sample } = config.observability;
+    match sqlite::open_observations(&path, ObservationOptions { retention, max_size, clock }) {
+        Ok(store) => Ok(Some(Recorder::start(Arc::new(store), tracker, sample))),
+        Err(error) => {
+            let (reason, hint) = told(&error);
+            tracing::warn!(hint, "serving without traces: observability database {reason}");
+            Ok(None)
+        }
+    }
+}
+
+/// The bounds of all turns together.
+#[must_use]
+pub(crate) fn limits(config: &RuntimeConfig) -> Limits {
+    Limits { turn_timeout: config.limits.turn_timeout, concurrent_turns: config.limits.concurrent_turns }
 }
 
 /// The store, or why it cannot be used.
@@ -246,6 +285,21 @@ pub(crate) fn told(error: &dyn std::error::Error) -> (String, Option<String>) {
 }
 
 impl Assembly {
+    /// What names stand for in this configuration.
+    ///
+    /// # Errors
+    /// [`HostError::Internal`] when no HTTP client can be made at all.
+    pub fn catalog(&self, config: &RuntimeConfig) -> Result<Catalog, HostError> {
+        let Services { clock, ids, .. } = &*self.services;
+        catalog(config, Arc::clone(&self.store), Arc::clone(clock), Arc::clone(ids))
+    }
+
+    /// Where versions of definitions are kept; `None` while the store cannot be used.
+    #[must_use]
+    pub fn ledger(&self) -> Option<Arc<dyn LedgerStore>> {
+        self.sessions.as_ref().map(|sessions| Arc::clone(sessions) as _)
+    }
+
     /// Lets turns end, at most for [`shutdown::WIND_UP`], and closes the store.
     pub async fn close(self) {
         self.services.draining.cancel();
@@ -258,7 +312,10 @@ impl Assembly {
     }
 
     /// Closes the store: what was acknowledged is already durable, this tidies up behind it.
-    pub async fn close_store(self) {
+    pub async fn close_store(&self) {
+        if let Some(recorder) = &self.services.recorder {
+            let _ = tokio::time::timeout(shutdown::WIND_UP, recorder.flush()).await;
+        }
         if let Some(sessions) = &self.sessions {
             sessions.close().await;
         }

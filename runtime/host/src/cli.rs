@@ -6,6 +6,8 @@ mod chat;
 mod check;
 mod doctor;
 mod new_agent;
+mod reload;
+mod running;
 mod schema;
 mod serve;
 
@@ -52,9 +54,13 @@ enum Command {
     /// Lists the agents and how they stand.
     Agents {
         /// How to print them.
-        #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+        #[arg(long, value_enum, default_value_t, value_name = "FORMAT", global = true)]
         format: Format,
+        #[command(subcommand)]
+        what: Option<AgentsCommand>,
     },
+    /// Lets the runtime that serves read its files again, and tells what changed.
+    Reload,
     /// Prints the JSON Schema of a kind of file.
     Schema {
         /// Which kind.
@@ -80,6 +86,28 @@ enum Command {
 enum New {
     /// Writes `agents/ID.toml` and its line in the registry.
     Agent(NewAgentArgs),
+}
+
+/// What can be asked of one agent of a runtime that serves.
+#[derive(Debug, Subcommand)]
+enum AgentsCommand {
+    /// Lists the versions that were served, newest first.
+    History {
+        /// The agent's id.
+        id: String,
+    },
+    /// Serves an older version, whatever the file says, until it is unpinned; survives restarts.
+    Pin {
+        /// The agent's id.
+        id: String,
+        /// The version, as `roster agents history ID` shows it; at least 8 characters.
+        fingerprint: String,
+    },
+    /// Serves the file's version again.
+    Unpin {
+        /// The agent's id.
+        id: String,
+    },
 }
 
 /// How to serve.
@@ -185,7 +213,8 @@ impl Cli {
             Command::Check(args) => check::run(root, &args),
             Command::New { what: New::Agent(args) } => new_agent::run(root, &args),
             Command::Chat(args) => chat::run(root, &args),
-            Command::Agents { format } => agents::run(root, format),
+            Command::Agents { format, what } => agents::run(root, format, what.as_ref()),
+            Command::Reload => reload::run(root),
             Command::Schema { kind } => schema::run(kind),
             Command::Doctor => doctor::run(root),
             Command::Backup { file } => backup::back_up(root, &file),

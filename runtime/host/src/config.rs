@@ -10,7 +10,7 @@ pub mod schema;
 pub(crate) mod secret;
 mod shapes;
 
-pub use project::{AgentFile, ProjectFiles, ReadFailure, read_file, read_project};
+pub use project::{AgentFile, ProjectFiles, ReadFailure, read_config, read_file, read_project};
 pub use registry::{LoadedRegistry, RegistryLine, load_registry};
 pub use runtime::{
     Auth, Limits, Listener, LoadedRuntime, ObservabilityConfig, Proof, ProviderConfig, ProviderKey, ReloadConfig,

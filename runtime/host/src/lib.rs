@@ -11,12 +11,15 @@ pub mod clock;
 pub mod config;
 pub mod environment;
 pub mod error;
+mod listing;
 pub mod log;
 pub mod output;
 pub mod paths;
+pub mod reload;
 pub mod render;
 pub mod serve;
 pub mod shutdown;
+mod watch;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use arc_swap::ArcSwap;
-use roster_engine::definition::{Problem, Severity};
 use roster_engine::turn::Services;
 use roster_server::{App, Auth, HttpConfig, Scope, TokenGrant};
 use sha2::{Digest, Sha256};
@@ -17,8 +16,9 @@ use crate::assemble::{self, Assembly, Project};
 use crate::config::{self, Proof, RuntimeConfig, Token};
 use crate::error::{Exit, HostError};
 use crate::log::LogFormat;
-use crate::output;
+use crate::reload::{self, Reload, Socket};
 use crate::shutdown::{DRAIN, Signals, WIND_UP};
+use crate::{environment, output};
 
 /// Where to listen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,25 +40,25 @@ pub struct Plan {
 ///
 /// # Errors
 /// [`HostError`] for a configuration, address or database that cannot be used.
-pub async fn serve(mut project: Project, plan: &Plan) -> Result<Exit, HostError> {
+pub async fn serve(project: Project, plan: &Plan) -> Result<Exit, HostError> {
     let mut signals = Signals::catch().map_err(|error| HostError::Internal(format!("no signals: {error}")))?;
     let config = project.config()?.clone();
     let listeners = Listeners::bind(plan, &config).await?;
-    let assembly = assemble::assemble(&mut project)?;
-    let http = http_config(&config, listeners.gateway_address());
+    let assembly = Arc::new(assemble::open(&project)?);
+    let http = Arc::new(ArcSwap::from_pointee(http_config(&config, listeners.gateway_address())));
+    let reload = start_reload(&project, &config, &assembly, &listeners, &http, plan.log_format).await?;
     let app = Arc::new(App {
         registry: Arc::clone(&assembly.registry),
         services: Arc::clone(&assembly.services),
         store: Arc::clone(&assembly.store),
         operator: Arc::clone(&assembly.operator),
-        config: Arc::new(ArcSwap::from_pointee(http)),
+        control: Some(Arc::clone(&reload) as _),
+        config: http,
         ready: Arc::new(AtomicBool::new(true)),
         version: env!("CARGO_PKG_VERSION"),
     });
-    tell_problems(&project, &assembly, plan.log_format);
     log_start(&project, &assembly);
-    // The texts of all files were kept for showing problems.
-    drop(project);
+    let _socket = Socket::open(&project.root, &reload, &assembly.services);
     let ready = listeners.ready_lines();
     listeners.start(&app);
     match output::print(ready) {
@@ -66,37 +66,50 @@ pub async fn serve(mut project: Project, plan: &Plan) -> Result<Exit, HostError>
         Err(error) if error.exit() == Exit::Good => {}
         printed => printed?,
     }
-    let first = signals.stop().await;
+    let first = signals.stop(&|| reload.signal()).await;
     tokio::select! {
         biased;
-        second = signals.stop() => {
+        second = signals.stop(&|| ()) => {
             tracing::warn!("{second} while draining: ending at once");
             Ok(Exit::Signalled)
         }
-        () = drain(first, assembly) => Ok(Exit::Good),
+        () = drain(first, &assembly) => Ok(Exit::Good),
     }
 }
 
-/// What is wrong with the files: as a person reads it, or a line of the log for each.
-fn tell_problems(project: &Project, assembly: &Assembly, format: LogFormat) {
-    let snapshot = assembly.registry.snapshot();
-    let of_agents = snapshot.entries.iter().flat_map(|entry| &entry.problems);
-    let problems: Vec<Problem> = snapshot.problems.iter().chain(of_agents).cloned().collect();
-    if problems.is_empty() {
-        return;
-    }
-    match format {
-        LogFormat::Text => output::note(project.rendered(&problems).trim_end()),
-        LogFormat::Json => problems.iter().for_each(log_problem),
-    }
-}
-
-fn log_problem(problem: &Problem) {
-    let Problem { code, message, file, line, column, help, agent, .. } = problem;
-    match problem.severity {
-        Severity::Error => tracing::error!(code, file, line, column, help, agent, "{message}"),
-        Severity::Warning => tracing::warn!(code, file, line, column, help, agent, "{message}"),
-    }
+/// Reads the files and goes on noticing their changes.
+async fn start_reload(
+    project: &Project,
+    config: &RuntimeConfig,
+    assembly: &Arc<Assembly>,
+    listeners: &Listeners,
+    http: &Arc<ArcSwap<HttpConfig>>,
+    format: LogFormat,
+) -> Result<Arc<Reload>, HostError> {
+    let (addresses, gateway, doors) = (listeners.addresses(), listeners.gateway_address(), Arc::clone(http));
+    let services = Arc::clone(&assembly.services);
+    let apply = move |config: &RuntimeConfig| {
+        if let Some(open) = addresses.iter().find(|address| config::is_open(&config.auth, **address)) {
+            return Err(format!("`auth.mode` is `\"none\"`, and others can reach {open}"));
+        }
+        doors.store(Arc::new(http_config(config, gateway)));
+        services.set_limits(assemble::limits(config));
+        Ok(())
+    };
+    let names = Arc::clone(assembly);
+    reload::start(reload::Start {
+        root: project.root.clone(),
+        config: config.clone(),
+        variables: environment::variable,
+        registry: Arc::clone(&assembly.registry),
+        services: Arc::clone(&assembly.services),
+        ledger: assembly.ledger(),
+        catalog: Box::new(move |config| names.catalog(config).map_err(|error| error.to_string())),
+        apply: Box::new(apply),
+        format,
+        run: format!("{:032x}", assembly.services.ids.fresh()),
+    })
+    .await
 }
 
 /// One line that says what is served.
@@ -109,7 +122,7 @@ fn log_start(project: &Project, assembly: &Assembly) {
 }
 
 /// Stops accepting, lets turns finish until [`DRAIN`] is over, interrupts the rest, closes the store.
-async fn drain(signal: &'static str, assembly: Assembly) {
+async fn drain(signal: &'static str, assembly: &Assembly) {
     let services = Arc::clone(&assembly.services);
     services.draining.cancel();
     services.tracker.close();
@@ -152,6 +165,10 @@ impl Listeners {
 
     fn gateway_address(&self) -> Option<SocketAddr> {
         self.gateway.as_ref().map(|(_, address)| *address)
+    }
+
+    fn addresses(&self) -> Vec<SocketAddr> {
+        [&self.gateway, &self.studio].into_iter().flatten().map(|(_, address)| *address).collect()
     }
 
     fn ready_lines(&self) -> String {

@@ -30,14 +30,14 @@ impl Signals {
         })
     }
 
-    /// Waits for the next signal to stop and gives its name.
-    pub async fn stop(&mut self) -> &'static str {
+    /// Waits for the next signal to stop and gives its name. Each SIGHUP until then calls `hangup`.
+    pub async fn stop(&mut self, hangup: &dyn Fn()) -> &'static str {
         loop {
             tokio::select! {
                 _ = self.terminate.recv() => return "SIGTERM",
                 _ = self.interrupt.recv() => return "SIGINT",
                 // Unhandled it would end the process, and with it every turn.
-                _ = self.hangup.recv() => tracing::warn!("SIGHUP changes nothing yet: files are read at start"),
+                _ = self.hangup.recv() => hangup(),
             }
         }
     }

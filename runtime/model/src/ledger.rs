@@ -50,15 +50,19 @@ pub struct LedgerWrite {
 
 /// The ledger of a project.
 pub trait LedgerStore: Send + Sync + 'static {
-    /// Writes down a publish. Large ones go in slices behind the turns.
+    /// Writes down a publish. Large ones go in slices behind the turns; writes end in the order they came. One that
+    /// failed may be written again: an entry of the same run, generation, agent and change counts once. Of an agent's
+    /// entries the newest 1,000 are kept, of its versions all.
     fn write(&self, write: LedgerWrite) -> StoreResult<'_, ()>;
-    /// The version of an agent that was served last, by this or an earlier run.
+    /// The version of an agent that was served last, by this or an earlier run: that of the newest entry which is no
+    /// `removed` and whose version was written.
     fn last_served<'a>(&'a self, agent: &'a AgentId) -> StoreResult<'a, Option<Version>>;
     /// One version of an agent, by the whole fingerprint or an unambiguous beginning of at least 8 characters.
     fn version<'a>(&'a self, agent: &'a AgentId, fingerprint: &'a str) -> StoreResult<'a, Option<Version>>;
     /// What happened to an agent, newest first, at most `limit`.
     fn history<'a>(&'a self, agent: &'a AgentId, limit: usize) -> StoreResult<'a, Vec<LedgerEntry>>;
-    /// Pins an agent to a version, or unpins it; survives restarts.
+    /// Pins an agent to a version, named by its whole fingerprint, or unpins it; survives restarts. `NotFound` for a
+    /// version that was never written; the pin that is there stays.
     fn pin<'a>(&'a self, agent: &'a AgentId, fingerprint: Option<String>) -> StoreResult<'a, ()>;
     /// All pinned versions, whole.
     fn pins(&self) -> StoreResult<'_, Vec<Version>>;

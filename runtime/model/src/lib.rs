@@ -2,16 +2,22 @@
 //!
 //! What is *not* here: input or output, clocks, an async runtime, TOML, HTTP, SQL. Everything another room needs in
 //! order to talk about agents, threads and turns is here, and the whole can be read in twenty minutes. Reading order:
-//! [`id`], [`time`], [`message`], [`tool`], [`provider`], [`storage`], [`ledger`], [`observation`].
+//! [`id`], [`time`], [`message`], [`tool`], [`provider`], [`embedder`], [`storage`], [`working`], [`recall`], [`housekeeping`],
+//! [`feed`], [`ledger`], [`observation`].
 
+pub mod embedder;
+pub mod feed;
+pub mod housekeeping;
 pub mod id;
 pub mod ledger;
 pub mod message;
 pub mod observation;
 pub mod provider;
+pub mod recall;
 pub mod storage;
 pub mod time;
 pub mod tool;
+pub mod working;
 
 use std::future::Future;
 use std::pin::Pin;

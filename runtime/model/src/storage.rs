@@ -59,9 +59,12 @@ pub enum ThreadOrder {
     /// By when they were made. Total and stable.
     #[default]
     Created,
-    /// By the last message written (a thread without one: by its making). A rename does not move a thread.
+    /// By the last message written (a thread without one: by its making). A rename does not move a thread. A thread
+    /// that gets a message while its owner's pages are walked newest first moves in front of the walk: one that was
+    /// not reached yet is then missed by it (oldest first, one that was reached comes again at the end).
     Activity,
-    /// By the last change of any kind.
+    /// By the last change of any kind. A walk over pages misses, or meets again, what changes meanwhile, as with
+    /// [`ThreadOrder::Activity`].
     Updated,
 }
 

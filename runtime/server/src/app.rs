@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use arc_swap::ArcSwap;
-use roster_engine::registry::Registry;
+use roster_engine::registry::{Control, Registry};
 use roster_engine::turn::Services;
 use roster_model::id::ResourceId;
 use roster_model::storage::{ConversationStore, OperatorStore};
@@ -22,6 +22,8 @@ pub struct App {
     pub store: Arc<dyn ConversationStore>,
     /// The same store as the operator sees it: its health, and who owns a thread.
     pub operator: Arc<dyn OperatorStore>,
+    /// Reloads, pins and tells what happens; without one those routes of `/admin` answer 503 `not_available`.
+    pub control: Option<Arc<dyn Control>>,
     /// What may change while running.
     pub config: Arc<ArcSwap<HttpConfig>>,
     /// False until the first registry is published: `/ready` answers 503 `starting`.

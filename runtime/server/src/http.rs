@@ -6,6 +6,7 @@ pub(crate) mod health;
 pub(crate) mod identity;
 pub(crate) mod json;
 pub(crate) mod limits;
+pub(crate) mod metrics;
 pub(crate) mod origin;
 pub(crate) mod path;
 pub(crate) mod peer;

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use axum::Router;
 
 use crate::app::{App, Scope};
-use crate::http::health;
 use crate::http::identity::Access;
 use crate::http::route::{self, Door, Route};
+use crate::http::{health, metrics};
 use crate::mastra;
 
 fn gateway_routes() -> Vec<Route> {
     let mut routes = health::routes();
+    routes.extend(metrics::routes());
     routes.extend(crate::gateway::routes());
     routes.extend(mastra::routes(Access::Needs(Scope::Chat)));
     routes
@@ -19,6 +20,7 @@ fn gateway_routes() -> Vec<Route> {
 
 fn studio_routes() -> Vec<Route> {
     let mut routes = health::routes();
+    routes.extend(metrics::routes());
     routes.extend(mastra::routes(Access::Needs(Scope::Studio)));
     routes.extend(crate::studio::routes());
     routes

@@ -1,10 +1,13 @@
-//! Conversation stores: SQLite and RAM.
+//! The sessions store (conversations, session memory, the ledger): SQLite and RAM.
 //!
-//! One trait, several stores: [`sqlite`] is durable and shared between processes, [`ram`] forgets and is what tests
-//! of other rooms use, [`unavailable`] stands in for a store that could not be opened.
+//! The same traits, several stores: [`sqlite`] is durable and shared between processes, [`ram`] forgets and is what
+//! tests of other rooms use, [`unavailable`] stands in for a store that could not be opened.
 
 mod cursor;
+mod fingerprint;
+mod ids;
 mod line;
+mod metadata;
 pub mod ram;
 pub mod sqlite;
 pub mod unavailable;

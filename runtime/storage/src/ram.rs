@@ -1,10 +1,14 @@
-//! Conversations in RAM, for tests: the rules of the conversation store and nothing else. Forgets when dropped.
+//! Session memory and the ledger in RAM, for tests: the rules of the stores and nothing else. Forgets when dropped.
 
+mod housekeeping;
+mod ledger;
+mod memory;
+mod recall;
 mod state;
 
 use std::sync::{Arc, Mutex};
 
-use roster_model::id::{ResourceId, ThreadId, ThreadKey};
+use roster_model::id::{IdSource, ResourceId, ThreadId, ThreadKey};
 use roster_model::message::{Message, Seq, StoredMessage};
 use roster_model::storage::{
     BeginTurn, Begun, ConversationStore, MessageQuery, NewThread, OperatorStore, Page, SaveAnswer, StoreError,
@@ -12,21 +16,32 @@ use roster_model::storage::{
 };
 use roster_model::time::Clock;
 
+use crate::ids::RandomIds;
 use crate::line::{Lines, lock};
 use state::{State, Taken};
 
 /// The RAM store. Share it as an `Arc`.
 pub struct RamStore {
     clock: Arc<dyn Clock>,
+    /// Ids of copied messages.
+    ids: Arc<dyn IdSource>,
     state: Mutex<State>,
     lines: Arc<Lines>,
+    ledger: Mutex<ledger::Ledger>,
 }
 
 impl RamStore {
     /// An empty store; `clock` dates threads and their changes.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, state: Mutex::default(), lines: Arc::default() }
+        let ids = Arc::new(RandomIds);
+        Self { clock, ids, state: Mutex::default(), lines: Arc::default(), ledger: Mutex::default() }
+    }
+
+    /// The same with ids of copied messages from `ids` instead of random ones.
+    #[must_use]
+    pub fn with_ids(self, ids: Arc<dyn IdSource>) -> Self {
+        Self { ids, ..self }
     }
 
     async fn begin(&self, begin: BeginTurn) -> Result<Begun, StoreError> {

@@ -10,6 +10,7 @@ mod erase;
 mod error;
 mod holder;
 mod keeper;
+mod ledger;
 mod message;
 mod observation;
 mod open;
@@ -23,6 +24,6 @@ mod writer;
 
 pub use copy::{Counts, Integrity, RestoreError, check_integrity, restore};
 pub use error::{OpenError, OpenErrorKind};
-pub use observation::{SqliteObservations, open_observations};
+pub use observation::{ObservationOptions, SqliteObservations, open_observations};
 pub use open::{Options, Trial, open};
 pub use store::SqliteStore;

@@ -1,6 +1,8 @@
 //! A store that fails one chosen call, before or after its effect: for proving that no failure loses what was
 //! acknowledged or leaves half a turn.
 
+mod ledger;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,6 +16,8 @@ use roster_model::storage::{
 
 use crate::suite::conversation::Store;
 
+pub use ledger::FaultyLedger;
+
 /// When the chosen call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
@@ -26,7 +30,7 @@ pub enum When {
 /// Which call fails, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    /// The first call is 0. Every call of [`ConversationStore`] counts.
+    /// The first call is 0. Every call of [`ConversationStore`], or of the ledger, counts.
     pub nth: usize,
     /// Before or after its effect.
     pub when: When,
@@ -34,23 +38,18 @@ pub struct Fault {
     pub kind: StoreErrorKind,
 }
 
-/// A store with one fault.
-pub struct FaultyStore {
-    inner: Arc<dyn Store>,
+/// Counts calls and fails one of them.
+pub(crate) struct Striker {
     fault: Fault,
     calls: AtomicUsize,
 }
 
-impl FaultyStore {
-    /// Puts the fault in front of a store.
-    #[must_use]
-    pub fn new(inner: Arc<dyn Store>, fault: Fault) -> Self {
-        Self { inner, fault, calls: AtomicUsize::new(0) }
+impl Striker {
+    pub(crate) fn new(fault: Fault) -> Self {
+        Self { fault, calls: AtomicUsize::new(0) }
     }
 
-    /// How many calls were made so far. At most `nth`: the fault has not struck yet.
-    #[must_use]
-    pub fn calls(&self) -> usize {
+    pub(crate) fn calls(&self) -> usize {
         self.calls.load(Ordering::SeqCst)
     }
 
@@ -63,7 +62,8 @@ impl FaultyStore {
         StoreError::new(self.fault.kind, "injected fault")
     }
 
-    fn pass<'a, T: Send + 'a>(&'a self, call: BoxFuture<'a, Result<T, StoreError>>) -> StoreResult<'a, T> {
+    /// Lets the call through, or fails it.
+    pub(crate) fn pass<'a, T: Send + 'a>(&'a self, call: BoxFuture<'a, Result<T, StoreError>>) -> StoreResult<'a, T> {
         let strike = self.strike();
         Box::pin(async move {
             match strike {
@@ -78,13 +78,38 @@ impl FaultyStore {
     }
 }
 
+/// A store with one fault.
+pub struct FaultyStore {
+    inner: Arc<dyn Store>,
+    striker: Striker,
+}
+
+impl FaultyStore {
+    /// Puts the fault in front of a store.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Store>, fault: Fault) -> Self {
+        Self { inner, striker: Striker::new(fault) }
+    }
+
+    /// How many calls were made so far. At most `nth`: the fault has not struck yet.
+    #[must_use]
+    pub fn calls(&self) -> usize {
+        self.striker.calls()
+    }
+
+    fn pass<'a, T: Send + 'a>(&'a self, call: BoxFuture<'a, Result<T, StoreError>>) -> StoreResult<'a, T> {
+        self.striker.pass(call)
+    }
+}
+
 impl ConversationStore for FaultyStore {
     /// A turn whose caller is told that it failed is given up, as a store gives up a turn nobody waits for.
     fn begin_turn(&self, begin: BeginTurn) -> StoreResult<'_, Begun> {
         let given_up = SaveAnswer { key: begin.key.clone(), turn: begin.turn.clone(), message: None, last: true };
         let call: StoreResult<'_, Begun> = Box::pin(async move {
             let begun = self.inner.begin_turn(begin).await?;
-            if self.fault.when == When::After && self.calls() == self.fault.nth + 1 {
+            let fault = self.striker.fault;
+            if fault.when == When::After && self.calls() == fault.nth + 1 {
                 self.inner.save_answer(given_up).await?;
             }
             Ok(begun)

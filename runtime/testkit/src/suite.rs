@@ -3,3 +3,4 @@
 #![allow(clippy::expect_used, reason = "a suite is test code: a broken rule panics")]
 
 pub mod conversation;
+pub mod ledger;

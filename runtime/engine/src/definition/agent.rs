@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use roster_model::id::{AgentId, ResourceId};
+use roster_model::message::Role;
 use roster_model::provider::ModelSettings;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -87,6 +88,104 @@ pub struct MemoryConfig {
     pub config: Map<String, Value>,
     /// Tier 1.
     pub window: WindowConfig,
+    /// Tier 2; `None`: nothing is recalled and nothing indexed.
+    pub recall: Option<RecallConfig>,
+    /// Tier 3; `None`: none.
+    pub working: Option<WorkingConfig>,
+    /// Whether a model names a thread after its first turn. Default false.
+    pub generate_title: bool,
+}
+
+impl MemoryConfig {
+    /// What `memory = "factory"` means: the window alone, with its defaults.
+    #[must_use]
+    pub fn new(factory: impl Into<String>) -> Self {
+        Self {
+            factory: factory.into(),
+            config: Map::new(),
+            window: WindowConfig::default(),
+            recall: None,
+            working: None,
+            generate_title: false,
+        }
+    }
+}
+
+/// How far a tier of memory reaches.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// All threads of the owner.
+    #[default]
+    Resource,
+    /// One thread.
+    Thread,
+}
+
+impl Scope {
+    /// The word written.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Resource => "resource",
+            Self::Thread => "thread",
+        }
+    }
+}
+
+/// Tier 2: semantic recall.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecallConfig {
+    /// Messages recalled, neighbours not counted. Default 4.
+    pub top_k: usize,
+    /// Neighbours before each. Default 1.
+    pub before: usize,
+    /// Neighbours after each. Default 1.
+    pub after: usize,
+    /// Where is looked. Default: all threads of the owner.
+    pub scope: Scope,
+    /// The least cosine. Default 0.
+    pub threshold: f32,
+    /// The embedder's name as written; `None`: the default one, `local`.
+    pub embedder: Option<String>,
+    /// Whose messages are recalled; empty: everybody's.
+    pub roles: Vec<Role>,
+    /// Older messages are not recalled; `None`: whatever their age.
+    pub max_age: Option<Duration>,
+}
+
+impl Default for RecallConfig {
+    fn default() -> Self {
+        Self {
+            top_k: 4,
+            before: 1,
+            after: 1,
+            scope: Scope::Resource,
+            threshold: 0.0,
+            embedder: None,
+            roles: Vec::new(),
+            max_age: None,
+        }
+    }
+}
+
+/// Tier 3: working memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkingConfig {
+    /// Whose it is. Default: the owner's.
+    pub scope: Scope,
+    /// What it looks like.
+    pub form: WorkingForm,
+    /// True: the model is shown it and cannot change it. Default false.
+    pub read_only: bool,
+}
+
+/// The form of a working memory.
+#[derive(Debug, Clone, PartialEq)]
+pub enum WorkingForm {
+    /// Markdown that begins as this template and is replaced as a whole.
+    Template(String),
+    /// A JSON object of this schema, of which named fields are changed.
+    Schema(Map<String, Value>),
 }
 
 /// Tier 1: the last-N window.

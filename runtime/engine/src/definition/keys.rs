@@ -1,9 +1,12 @@
 //! The keys of an agent's file. The loader, the schema and the messages follow this description.
 
+mod memory;
+
 use roster_model::id::{AgentId, IdError, ResourceId};
 
 use super::shape::{Fault, Key, ListShape, Shape, Status, TableShape, TextRule};
 use super::units::DURATION;
+use memory::MEMORY;
 
 /// `agents/<id>.toml`.
 pub static AGENT: TableShape = TableShape::closed(&[
@@ -109,26 +112,6 @@ static MODEL_SETTINGS: TableShape = TableShape::closed(&[
         "Passed through into the request as they are.",
         Shape::Table(&TableShape::open(&Key::new("", "Passed through.", Shape::Any))),
     ),
-]);
-
-static MEMORY: TableShape = TableShape::closed(&[
-    Key::new("factory", "The memory factory's name: \"create_memory\", or \"plugin:factory\".", Shape::Rule(&FACTORY))
-        .required(),
-    Key::new(
-        "config",
-        "Goes to a plugin's factory as it is.",
-        Shape::Table(&TableShape::open(&Key::new("", "The factory's own.", Shape::Any))),
-    ),
-    Key::new(
-        "last_messages",
-        "How many stored messages are fed to the model; false or 0: none (everything is still stored).",
-        Shape::Either(&[Shape::Integer(0, 10_000), Shape::False]),
-    )
-    .default("10"),
-    Key::new("max_tokens", "A budget for the history, by estimate.", Shape::Integer(1, 100_000_000)),
-    Key::new("generate_title", "Whether the model names new threads.", Shape::OnlyFalse).default("false"),
-    Key::new("semantic_recall", "Recall by meaning.", Shape::Any).status(Status::Refused),
-    Key::new("working_memory", "What the agent keeps about a person.", Shape::Any).status(Status::Refused),
 ]);
 
 /// What the runtime knows of a tool's settings; the others are the tool's own.

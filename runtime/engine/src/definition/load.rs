@@ -8,9 +8,10 @@ use roster_model::provider::{ModelSettings, ToolChoice};
 use toml::de::DeValue;
 
 use super::agent::{
-    Definition, MemoryConfig, ModelChoice, ModelTable, OnDisconnect, ToolSettings, WindowConfig, fingerprint_of,
+    Definition, ModelChoice, ModelTable, OnDisconnect, ToolSettings, fingerprint_of,
 };
 use super::keys::{AGENT, TOOL_SETTINGS};
+use super::load_memory::{check_working_memory, memory_of};
 use super::positions::{Positions, SettingsPositions};
 use super::problem::Problem;
 use super::suggest::suggest;
@@ -79,6 +80,7 @@ pub fn load_agent(file: &str, bytes: &[u8], instructions: &dyn Instructions) -> 
     let positions = positions(file, &text, root);
     let words = instructions_of(root, &mut checker, instructions, parsed.incomplete);
     unused_settings(root, &mut checker);
+    check_working_memory(root, &mut checker);
     let definition = if checker.is_clean() { words.and_then(|words| build(root, file, &text, words)) } else { None };
     let mut problems = checker.problems;
     problems.sort_by_key(|problem| (problem.line, problem.column));
@@ -186,6 +188,8 @@ fn positions(file: &str, text: &str, root: View<'_, '_>) -> Positions {
         Some(memory) => memory.span("factory"),
         None => root.span("memory"),
     };
+    let recall = root.table("memory").and_then(|memory| memory.table("semantic_recall"));
+    let working = root.table("memory").and_then(|memory| memory.table("working_memory"));
     let spans = |key| root.texts(key).into_iter().map(|(_, span)| span).collect();
     Positions {
         file: Arc::from(file),
@@ -193,6 +197,8 @@ fn positions(file: &str, text: &str, root: View<'_, '_>) -> Positions {
         id: root.text("id").map(str::to_owned).zip(root.span("id")),
         model,
         memory_factory,
+        embedder: recall.and_then(|recall| recall.span("embedder")),
+        working_schema: working.and_then(|working| working.span("schema")),
         tools: spans("tools"),
         agents: spans("agents"),
         tool_settings: root.table("tool_settings").map(settings_positions).unwrap_or_default(),
@@ -280,22 +286,6 @@ fn settings_of(table: View<'_, '_>) -> ModelSettings {
         timeout: table.duration("timeout"),
         provider_options: table.table("provider_options").map(|options| options.json(&[])).unwrap_or_default(),
     }
-}
-
-fn memory_of(root: View<'_, '_>) -> Option<MemoryConfig> {
-    let Some(table) = root.table("memory") else {
-        let factory = root.text("memory")?.to_owned();
-        return Some(MemoryConfig { factory, config: serde_json::Map::new(), window: WindowConfig::default() });
-    };
-    let last_messages = match table.flag("last_messages") {
-        Some(_) => 0,
-        None => table.count("last_messages").unwrap_or(WindowConfig::default().last_messages),
-    };
-    Some(MemoryConfig {
-        factory: table.text("factory")?.to_owned(),
-        config: table.table("config").map(|config| config.json(&[])).unwrap_or_default(),
-        window: WindowConfig { last_messages, max_tokens: table.count("max_tokens") },
-    })
 }
 
 fn tool_settings_of(settings: View<'_, '_>) -> IndexMap<String, ToolSettings> {

@@ -18,6 +18,10 @@ pub struct Positions {
     pub model: Vec<Range<usize>>,
     /// The factory's name.
     pub memory_factory: Option<Range<usize>>,
+    /// The embedder's name.
+    pub embedder: Option<Range<usize>>,
+    /// The schema of the working memory.
+    pub working_schema: Option<Range<usize>>,
     /// In the order of `Definition::tools`.
     pub tools: Vec<Range<usize>>,
     /// In the order of `Definition::agents`.

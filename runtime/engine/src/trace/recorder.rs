@@ -24,17 +24,26 @@ enum Job {
 pub struct Recorder {
     queue: mpsc::Sender<Job>,
     lost: Arc<AtomicU64>,
+    /// Which share of traces is recorded, as a bound on 32 random bits.
+    sampled_below: u64,
 }
 
 impl Recorder {
     /// A recorder whose task belongs to `tracker` and ends when the recorder is dropped: not the tracker of the turns,
-    /// which shutdown waits for while the recorder still serves them.
+    /// which shutdown waits for while the recorder still serves them. `sample` is the share of traces recorded, 0 to 1.
     #[must_use]
-    pub fn start(store: Arc<dyn ObservationStore>, tracker: &TaskTracker) -> Self {
+    pub fn start(store: Arc<dyn ObservationStore>, tracker: &TaskTracker, sample: f64) -> Self {
         let (queue, jobs) = mpsc::channel(QUEUE);
         let lost = Arc::new(AtomicU64::new(0));
         tracker.spawn(write(store, jobs, Arc::clone(&lost)));
-        Self { queue, lost }
+        Self { queue, lost, sampled_below: sampled_below(sample) }
+    }
+
+    /// Whether the trace of this random id is recorded; all its spans or none.
+    #[must_use]
+    pub fn takes(&self, trace: u128) -> bool {
+        // The low 32 bits are random in every id source.
+        (trace & u128::from(u32::MAX)) < u128::from(self.sampled_below)
     }
 
     /// Takes a span; at once, also when it has to be dropped.
@@ -57,6 +66,11 @@ impl Recorder {
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 0..=2^32 before")]
+fn sampled_below(sample: f64) -> u64 {
+    (sample.clamp(0.0, 1.0) * 4_294_967_296.0) as u64
 }
 
 async fn write(store: Arc<dyn ObservationStore>, mut jobs: mpsc::Receiver<Job>, lost: Arc<AtomicU64>) {

@@ -37,7 +37,9 @@ impl TraceContext {
     /// A new trace. Without a recorder its spans cost next to nothing and go nowhere.
     #[must_use]
     pub fn root(recorder: Option<Arc<Recorder>>, clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>) -> Self {
-        let trace_id = format!("{:032x}", ids.fresh()).into();
+        let id = ids.fresh();
+        let recorder = recorder.filter(|recorder| recorder.takes(id));
+        let trace_id = format!("{id:032x}").into();
         Self { recorder, clock, ids, trace_id, parent: None }
     }
 

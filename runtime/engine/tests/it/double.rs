@@ -123,7 +123,7 @@ impl World {
         };
         let observed = Arc::new(Observed::default());
         let services = Services::new(clock, Arc::new(TestIds::default()), limits);
-        let recorder = Recorder::start(observed.clone(), &TaskTracker::new());
+        let recorder = Recorder::start(observed.clone(), &TaskTracker::new(), 1.0);
         let services = services.recording(Arc::new(recorder));
         let world = Self {
             observed,

@@ -51,3 +51,17 @@ async fn a_broken_observability_store_is_counted_and_hurts_no_turn() {
     assert_eq!(world.services.recorder.as_ref().unwrap().lost(), 2);
     assert!(world.services.metrics_text().contains("roster_observations_lost_total 2"));
 }
+
+#[tokio::test]
+async fn a_sample_is_whole_traces() {
+    let tracker = tokio_util::task::TaskTracker::new();
+    let takes = |share| {
+        let recorder = roster_engine::trace::Recorder::start(
+            std::sync::Arc::new(crate::double::Observed::default()),
+            &tracker,
+            share,
+        );
+        [0, u128::from(u32::MAX / 4), u128::from(u32::MAX)].map(|id| recorder.takes(id))
+    };
+    assert_eq!((takes(0.0), takes(0.5), takes(1.0)), ([false; 3], [true, true, false], [true; 3]));
+}

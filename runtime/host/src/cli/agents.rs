@@ -1,5 +1,6 @@
-//! `roster agents`: what is registered, in which state.
+//! `roster agents`: what is registered, in which state; its history, and pins.
 
+mod history;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -7,86 +8,76 @@ mod tests;
 use std::path::Path;
 
 use roster_engine::definition::Problem;
-use roster_engine::registry::{AgentState, Entry};
-use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::Format;
+use super::running::{self, broken};
+use super::{AgentsCommand, Format};
 use crate::assemble;
 use crate::error::{Exit, HostError};
+use crate::listing::Listing;
 use crate::{output, render};
 
-/// Lists the agents as the files stand now, then what is wrong with them.
+/// Lists the agents, or does what else is asked of one.
 ///
 /// # Errors
-/// [`HostError`] when there is no project or its `runtime.toml` cannot be used.
-pub(super) fn run(root: Option<&Path>, format: Format) -> Result<Exit, HostError> {
-    let mut project = assemble::read(root)?;
-    let unregistered = project.files.unregistered.clone();
+/// [`HostError`] when there is no project, its `runtime.toml` cannot be used, or no runtime serves that could be asked.
+pub(super) fn run(root: Option<&Path>, format: Format, what: Option<&AgentsCommand>) -> Result<Exit, HostError> {
+    match what {
+        None => list(root, format),
+        Some(AgentsCommand::History { id }) => history::run(root, id, format),
+        Some(AgentsCommand::Pin { id, fingerprint }) => pin(root, id, Some(fingerprint)),
+        Some(AgentsCommand::Unpin { id }) => pin(root, id, None),
+    }
+}
+
+/// As the runtime that serves this project says; without one, as the files stand now. Then what is wrong with them.
+fn list(root: Option<&Path>, format: Format) -> Result<Exit, HostError> {
+    let root = assemble::root(root)?;
+    if let Some(answer) = running::ask(&root, &json!({"command": "agents"})).into_iter().next() {
+        let mut answer = running::checked(answer)?;
+        let rendered = answer["rendered"].take().as_str().unwrap_or_default().to_owned();
+        let listing: Listing = serde_json::from_value(answer).map_err(|error| broken(&error))?;
+        return print(&listing, &rendered, format);
+    }
+    let mut project = assemble::read(Some(&root))?;
     let prepared = assemble::preview(&mut project)?;
-    let rows: Vec<Row<'_>> = prepared.entries.iter().map(row).collect();
+    let of_agents = prepared.entries.iter().flat_map(|entry| &entry.problems);
+    let problems: Vec<Problem> = prepared.problems.iter().chain(of_agents).cloned().collect();
+    let rendered = render::to_text(&problems, &|file| project.source(file), output::stdout_style());
+    print(&Listing::of_prepared(&prepared), &rendered, format)
+}
+
+fn print(listing: &Listing, rendered: &str, format: Format) -> Result<Exit, HostError> {
     match format {
         Format::Json => {
-            let listing = Listing { agents: &rows, unregistered: &unregistered, problems: &prepared.problems };
-            let text =
-                serde_json::to_string_pretty(&listing).map_err(|error| HostError::Internal(error.to_string()))?;
+            let text = serde_json::to_string_pretty(listing).map_err(|error| HostError::Internal(error.to_string()))?;
             output::print(format_args!("{text}\n"))?;
         }
         Format::Text => {
-            let of_agents = prepared.entries.iter().flat_map(|entry| &entry.problems);
-            let problems: Vec<Problem> = prepared.problems.iter().chain(of_agents).cloned().collect();
-            let below = render::to_text(&problems, &|file| project.source(file), output::stdout_style());
-            let gap = if below.is_empty() { "" } else { "\n" };
-            output::print(format_args!("{}{gap}{below}", table::of(&rows)))?;
+            let gap = if rendered.is_empty() { "" } else { "\n" };
+            output::print(format_args!("{}{gap}{rendered}", table::of(&listing.agents)))?;
         }
     }
     Ok(Exit::Good)
 }
 
-/// The JSON form.
-#[derive(Serialize)]
-struct Listing<'a> {
-    agents: &'a [Row<'a>],
-    /// Files in `agents/` without a line.
-    unregistered: &'a [String],
-    /// Problems of no single agent.
-    problems: &'a [Problem],
-}
-
-/// An agent in the list.
-#[derive(Serialize)]
-struct Row<'a> {
-    id: &'a str,
-    state: AgentState,
-    /// In order of preference; empty when it is not served.
-    models: Vec<&'a str>,
-    /// The factory's name; absent without memory.
-    memory: Option<&'a str>,
-    tools: Vec<ToolRow<'a>>,
-    file: &'a str,
-    problems: &'a [Problem],
-}
-
-/// A tool under both its names.
-#[derive(Serialize)]
-struct ToolRow<'a> {
-    /// As the definition writes it; of a sub-agent, its id.
-    written: &'a str,
-    /// As the model sees it.
-    offered: &'a str,
-}
-
-fn row(entry: &Entry) -> Row<'_> {
-    let agent = entry.agent.as_deref();
-    let tools = agent.map(|agent| {
-        agent.tools.iter().map(|tool| ToolRow { written: &tool.written, offered: &tool.offered.name }).collect()
-    });
-    Row {
-        id: entry.id.as_str(),
-        state: entry.state,
-        models: agent.map(|agent| agent.models.iter().map(|model| model.name.as_str()).collect()).unwrap_or_default(),
-        memory: agent.and_then(|agent| agent.definition.memory.as_ref()).map(|memory| memory.factory.as_str()),
-        tools: tools.unwrap_or_default(),
-        file: &entry.file,
-        problems: &entry.problems,
+/// Pins an agent to a version, or unpins it.
+fn pin(root: Option<&Path>, id: &str, fingerprint: Option<&String>) -> Result<Exit, HostError> {
+    let root = assemble::root(root)?;
+    let question = match fingerprint {
+        Some(fingerprint) => json!({"command": "pin", "agent": id, "fingerprint": fingerprint}),
+        None => json!({"command": "unpin", "agent": id}),
+    };
+    for answer in running::ask_all(&root, &question)? {
+        let short = |key: &str| answer[key].as_str().map_or("-", |text| text.get(..12).unwrap_or(text)).to_owned();
+        let state = if answer["pinned"].is_null() { "not pinned" } else { "pinned" };
+        let generation = answer["generation"].as_u64().unwrap_or_default();
+        output::print(format_args!("{id}: {state}, serves {} (generation {generation})\n", short("served")))?;
     }
+    Ok(Exit::Good)
+}
+
+/// A text of an answer, or a dash.
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or("-")
 }

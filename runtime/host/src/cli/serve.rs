@@ -15,7 +15,7 @@ use crate::serve::{Plan, serve};
 pub(super) fn run(root: Option<&Path>, args: &ServeArgs) -> Result<Exit, HostError> {
     log::start(args.log_format.unwrap_or_default())?;
     let plan = plan(args)?;
-    let project = assemble::read(root)?;
+    let project = assemble::read_config(root)?;
     let runtime = assemble::runtime()?;
     let result = runtime.block_on(serve(project, &plan));
     // Whoever still runs now was given up: by a second signal, or by the time for draining.

@@ -42,6 +42,6 @@ fn options_of_serve_before_another_command_are_refused() {
 
 #[test]
 fn formats_default_to_text() {
-    let Some(Command::Agents { format }) = parse(&["agents"]).command else { panic!("agents") };
+    let Some(Command::Agents { format, .. }) = parse(&["agents"]).command else { panic!("agents") };
     assert_eq!(format, Format::Text);
 }

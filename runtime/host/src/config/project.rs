@@ -67,6 +67,14 @@ impl ProjectFiles {
 /// Reads the project at `root`.
 #[must_use]
 pub fn read_project(root: &Path, environment: Environment<'_>) -> ProjectFiles {
+    let mut project = read_config(root, environment);
+    read_agents(root, &mut project);
+    project
+}
+
+/// Reads `config/runtime.toml` of the project at `root` alone.
+#[must_use]
+pub fn read_config(root: &Path, environment: Environment<'_>) -> ProjectFiles {
     let mut project = ProjectFiles {
         runtime: None,
         agents: Vec::new(),
@@ -75,7 +83,6 @@ pub fn read_project(root: &Path, environment: Environment<'_>) -> ProjectFiles {
         sources: HashMap::new(),
     };
     read_runtime(root, environment, &mut project);
-    read_agents(root, &mut project);
     project
 }
 

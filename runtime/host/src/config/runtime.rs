@@ -183,6 +183,14 @@ const AT_START: [(&str, &str, &str); 4] = [
     ("storage", "observability", "storage.observability"),
 ];
 
+impl LoadedRuntime {
+    /// A file that is no text, or cannot be read.
+    #[must_use]
+    pub(crate) fn refused(problem: Problem) -> Self {
+        Self { config: None, problems: vec![problem], source: String::new(), at_start: Vec::new() }
+    }
+}
+
 /// Whether `auth` lets everybody in at an address that others can reach: refused unless it is meant.
 #[must_use]
 pub fn is_open(auth: &Auth, listen: SocketAddr) -> bool {
@@ -194,10 +202,7 @@ pub fn is_open(auth: &Auth, listen: SocketAddr) -> bool {
 pub fn load_runtime(bytes: &[u8], environment: Environment<'_>) -> LoadedRuntime {
     let text = match text::decode(RUNTIME_FILE, bytes) {
         Ok(text) => text,
-        Err(problem) => {
-            let problems = vec![*problem];
-            return LoadedRuntime { config: None, problems, source: String::new(), at_start: Vec::new() };
-        }
+        Err(problem) => return LoadedRuntime::refused(*problem),
     };
     let source = mask(&text);
     let mut parsed = syntax::parse(RUNTIME_FILE, &text);

@@ -35,7 +35,7 @@ async fn drained(
 ) -> Duration {
     services.tracker.spawn(task);
     let begun = Instant::now();
-    drain("SIGTERM", assembly).await;
+    drain("SIGTERM", &assembly).await;
     begun.elapsed()
 }
 

@@ -15,11 +15,12 @@ const NAME_SHOWN: usize = 80;
 /// The agent of this id, when it can be asked now.
 ///
 /// # Errors
-/// 404 for an unknown or disabled one, 503 for one whose definition was rejected.
+/// 404 for an unknown or disabled one and for one whose file is gone, 503 for one whose definition was rejected.
 pub(super) fn find(snapshot: &Snapshot, name: &str) -> Result<Arc<Agent>, ApiError> {
     let entry = AgentId::new(name).ok().and_then(|id| snapshot.entry(&id));
     match entry {
         Some(Entry { agent: Some(agent), .. }) => Ok(Arc::clone(agent)),
+        Some(entry) if entry.gone => Err(file_missing(entry)),
         Some(entry) if entry.state == AgentState::Rejected => Err(rejected(entry)),
         _ => Err(unknown(name)),
     }
@@ -31,6 +32,11 @@ fn unknown(name: &str) -> ApiError {
         shown.push('…');
     }
     ApiError::not_found("model_not_found", format!("unknown model: {shown}")).param("model")
+}
+
+fn file_missing(entry: &Entry) -> ApiError {
+    let message = format!("agent `{}` has no file any more", entry.id);
+    ApiError::not_found("file_missing", message).param("model")
 }
 
 fn rejected(entry: &Entry) -> ApiError {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::response::{IntoResponse, Response};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{StatusCode, Uri};
+use roster_engine::registry::ControlError;
 use roster_engine::turn::{Failure, FailureKind, TurnRefused};
 use roster_model::provider::ProviderErrorKind;
 use roster_model::storage::{StoreError, StoreErrorKind};
@@ -175,6 +176,24 @@ impl From<StoreError> for ApiError {
                 tracing::error!(?kind, %error, source = ?error.source, "sessions store failed");
                 Self::from(Failure::from(&error))
             }
+        }
+    }
+}
+
+impl From<ControlError> for ApiError {
+    fn from(error: ControlError) -> Self {
+        let message = error.to_string();
+        match error {
+            ControlError::UnknownAgent(_) => Self::not_found("agent_not_found", message),
+            ControlError::UnknownVersion { .. } => Self::not_found("version_not_found", message).param("fingerprint"),
+            ControlError::Unservable { .. } => {
+                Self::new(StatusCode::CONFLICT, "version_unservable", message).param("fingerprint")
+            }
+            ControlError::Ledger(error) => {
+                tracing::error!(kind = ?error.kind, %error, source = ?error.source, "the ledger failed");
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "ledger_unavailable", message).retry_after(A_MOMENT)
+            }
+            ControlError::Stopping => TurnRefused::Draining.into(),
         }
     }
 }

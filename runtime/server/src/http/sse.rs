@@ -15,6 +15,7 @@ use tokio::time::{Instant, Sleep};
 
 /// A comment goes out after this much silence, so that nobody between takes the connection for dead.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
+const KEEP_ALIVE_COMMENT: &[u8] = b": keep-alive\n\n";
 /// Events that are ready together leave in one piece, up to about this many bytes.
 const PIECE: usize = 16 * 1024;
 
@@ -33,6 +34,29 @@ impl Frames {
             return;
         }
         self.0.put_slice(b"\n\n");
+    }
+
+    /// `event: <name>` and its data: readers sort such frames by name.
+    pub(crate) fn event(&mut self, name: &'static str, frame: &impl Serialize) {
+        let begin = self.0.len();
+        self.0.put_slice(b"event: ");
+        self.0.put_slice(name.as_bytes());
+        self.0.put_slice(b"\n");
+        let before_data = self.0.len();
+        self.json(frame);
+        if self.0.len() == before_data {
+            self.0.truncate(begin);
+        }
+    }
+
+    /// A comment: readers pass it over, and everybody between sees that the connection lives.
+    pub(crate) fn keep_alive(&mut self) {
+        self.0.put_slice(KEEP_ALIVE_COMMENT);
+    }
+
+    /// What was collected.
+    pub(crate) fn into_bytes(self) -> Bytes {
+        self.0.freeze()
     }
 
     /// `data: [DONE]`.
@@ -73,7 +97,12 @@ pub(crate) fn stream<E: Encode>(turn: TurnStream, mut encoder: E, first: Vec<Tur
     }
     let keep_alive = Box::pin(tokio::time::sleep(KEEP_ALIVE));
     let body = TurnBody { stream: (!ended).then_some(turn), encoder, frames, keep_alive };
-    let mut response = Response::new(Body::new(body));
+    respond(Body::new(body))
+}
+
+/// A body of frames as an answer that nobody between keeps or holds back.
+pub(crate) fn respond(frames: Body) -> Response {
+    let mut response = Response::new(frames);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -134,7 +163,7 @@ impl<E: Encode> http_body::Body for TurnBody<E> {
         self.keep_alive.as_mut().reset(next);
         // Registers the new deadline.
         let _ = self.keep_alive.as_mut().poll(context);
-        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b": keep-alive\n\n")))))
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(KEEP_ALIVE_COMMENT)))))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -2,21 +2,10 @@
 
 use axum::body::Body;
 use http::{Method, Request, StatusCode};
-use roster_model::id::ResourceId;
-use roster_server::{Auth, Scope, TokenGrant};
+use roster_server::{Auth, Scope};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
-use crate::world::{Answer, World, ask, send};
-
-fn grant(token: &str, scopes: &[Scope]) -> TokenGrant {
-    TokenGrant {
-        sha256: Sha256::digest(token).into(),
-        subject: token.to_owned(),
-        resource: ResourceId::new(format!("user:{token}")).expect("legal"),
-        scopes: scopes.to_vec(),
-    }
-}
+use crate::world::{Answer, World, ask, bearer, grant, send};
 
 fn guarded() -> World {
     let world = World::new();
@@ -36,10 +25,6 @@ fn with(mut request: Request<Body>, headers: &[(&'static str, &str)]) -> Request
         request.headers_mut().insert(*name, value.parse().expect("legal"));
     }
     request
-}
-
-fn bearer(request: Request<Body>, token: &str) -> Request<Body> {
-    with(request, &[("authorization", &format!("Bearer {token}"))])
 }
 
 async fn chat(world: &World, token: &str, body: &Value) -> Answer {
@@ -96,6 +81,12 @@ async fn scopes_open_their_listener() {
     assert_eq!(status(&world.studio, "ops", "/api/memory/threads").await, 200);
     assert_eq!(status(&world.studio, "ops", "/admin/registry").await, 403);
     assert_eq!(status(&world.studio, "root", "/admin/registry").await, 200);
+    assert_eq!(status(&world.studio, "ops", "/admin/agents/clerk/history").await, 403);
+    assert_eq!(status(&world.studio, "root", "/admin/agents/clerk/history").await, 200);
+    for (token, expected) in [("alice", 403), ("ops", 403), ("root", 200)] {
+        assert_eq!(status(&world.gateway, token, "/metrics").await, expected, "{token}");
+        assert_eq!(status(&world.studio, token, "/metrics").await, expected, "{token}");
+    }
 }
 
 /// TO-g3: every route but the written list, in every spelling, with every header that was ever believed.
@@ -107,6 +98,7 @@ async fn nothing_but_the_list_is_open() {
         "/v1/models",
         "/v1/models/clerk",
         "/openapi.json",
+        "/metrics",
         "/api/conversations",
         "/api/chat",
         "/api/conversations/c/messages",
@@ -143,9 +135,25 @@ async fn nothing_but_the_list_is_open() {
             }
         }
     }
-    for path in ["/admin/registry", "/api/memory/threads", "/admin", "/ADMIN/registry", "//admin/registry"] {
-        assert_eq!(world.studio(path).await.status, StatusCode::UNAUTHORIZED, "{path}");
+    let studio = [
+        "/admin/registry",
+        "/admin/events",
+        "/admin/reload",
+        "/admin/agents/clerk/history",
+        "/admin/agents/clerk/pin",
+        "/metrics",
+        "/api/memory/threads",
+        "/admin",
+        "/ADMIN/registry",
+        "//admin/registry",
+    ];
+    for path in studio {
+        for method in [Method::GET, Method::POST] {
+            let answer = send(&world.studio, ask(method, path, Body::empty())).await;
+            assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "{path}");
+        }
     }
+    assert_eq!(world.app.registry.snapshot().generation, 1, "nobody reloaded");
     for path in ["/health", "/api/health", "/ready"] {
         assert_eq!(world.get(path).await.status, StatusCode::OK, "{path}");
         assert_eq!(world.studio(path).await.status, StatusCode::OK, "{path}");

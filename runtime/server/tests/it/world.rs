@@ -11,21 +11,23 @@ use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::BodyExt;
 use roster_engine::definition::{Problem, Unreadable, load_agent};
 use roster_engine::memory::MemoryFactory;
-use roster_engine::registry::{Candidate, Catalog, Registry, prepare};
+use roster_engine::registry::{Candidate, Catalog, Control, Registry};
 use roster_engine::tool::Schemas;
 use roster_engine::turn::{Limits, Services};
 use roster_model::id::{AgentId, ResourceId, ThreadId, ThreadKey};
 use roster_model::message::StoredMessage;
 use roster_model::storage::{ConversationStore, OperatorStore};
 use roster_model::tool::ToolMaker;
-use roster_server::{App, HttpConfig};
+use roster_server::{App, HttpConfig, Scope, TokenGrant};
 use roster_storage::ram::RamStore;
 use roster_testkit::clock::TestClock;
 use roster_testkit::ids::TestIds;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use tower::ServiceExt;
 
 use crate::double::{AddMaker, Factory, Model, Models};
+use crate::operator::Operator;
 
 /// `clerk` remembers and adds, `echo` has no memory, `broken` was rejected, `off` is disabled.
 pub(crate) const AGENTS: &[(&str, &str)] = &[
@@ -45,49 +47,66 @@ pub(crate) struct World {
     pub(crate) clock: Arc<TestClock>,
     pub(crate) gateway: Router,
     pub(crate) studio: Router,
+    /// What the admin routes ask, unless the world was made without.
+    pub(crate) operator: Arc<Operator>,
+}
+
+/// What differs from world to world.
+struct Parts {
+    store: Arc<dyn ConversationStore>,
+    operator: Arc<dyn OperatorStore>,
+    clock: Arc<TestClock>,
+    limits: Limits,
+    controlled: bool,
+}
+
+impl Parts {
+    fn new() -> Self {
+        let clock = Arc::new(TestClock::default());
+        let store = Arc::new(RamStore::new(clock.clone()));
+        Self { store: store.clone(), operator: store, clock, limits: Limits::default(), controlled: true }
+    }
 }
 
 impl World {
     pub(crate) fn new() -> Self {
-        Self::with_limits(Limits::default())
+        Self::build(Parts::new())
     }
 
     pub(crate) fn with_limits(limits: Limits) -> Self {
-        let clock = Arc::new(TestClock::default());
-        let store = Arc::new(RamStore::new(clock.clone()));
-        Self::build(store.clone(), store, clock, limits)
+        Self::build(Parts { limits, ..Parts::new() })
     }
 
     /// On a store of the test's own.
     pub(crate) fn on<S: ConversationStore + OperatorStore>(store: Arc<S>) -> Self {
-        Self::build(store.clone(), store, Arc::default(), Limits::default())
+        Self::build(Parts { store: store.clone(), operator: store, ..Parts::new() })
     }
 
-    fn build(
-        store: Arc<dyn ConversationStore>,
-        operator: Arc<dyn OperatorStore>,
-        clock: Arc<TestClock>,
-        limits: Limits,
-    ) -> Self {
+    /// Where nobody reloads.
+    pub(crate) fn uncontrolled() -> Self {
+        Self::build(Parts { controlled: false, ..Parts::new() })
+    }
+
+    fn build(parts: Parts) -> Self {
+        let Parts { store, operator, clock, limits, controlled } = parts;
         let model = Arc::new(Model::default());
         let registry = Arc::new(Registry::default());
-        registry.publish(prepare(
-            &catalog(&model, &store),
-            &registry.snapshot(),
-            AGENTS.iter().map(candidate).collect(),
-            vec![Problem::warning("unregistered_file", "agents/stray.toml", "no line in the registry")],
-        ));
+        let candidates: Vec<Candidate> = AGENTS.iter().map(candidate).collect();
+        let problems = vec![Problem::warning("unregistered_file", "agents/stray.toml", "no line in the registry")];
+        let control = Arc::new(Operator::new(catalog(&model, &store), Arc::clone(&registry), candidates, problems));
+        control.publish();
         let app = Arc::new(App {
             registry,
             services: Arc::new(Services::new(clock.clone(), Arc::new(TestIds::default()), limits)),
             store,
             operator,
+            control: controlled.then(|| Arc::clone(&control) as Arc<dyn Control>),
             config: Arc::new(ArcSwap::from_pointee(HttpConfig::default())),
             ready: Arc::new(AtomicBool::new(true)),
             version: "9.9.9",
         });
         let (gateway, studio) = (roster_server::gateway(&app), roster_server::studio(&app));
-        Self { app, model, clock, gateway, studio }
+        Self { app, model, clock, gateway, studio, operator: control }
     }
 
     pub(crate) fn configure(&self, change: impl FnOnce(&mut HttpConfig)) {
@@ -102,6 +121,10 @@ impl World {
 
     pub(crate) async fn studio(&self, path: &str) -> Answer {
         send(&self.studio, ask(Method::GET, path, Body::empty())).await
+    }
+
+    pub(crate) async fn post_studio(&self, path: &str, body: &Value) -> Answer {
+        send(&self.studio, ask(Method::POST, path, Body::from(body.to_string()))).await
     }
 
     pub(crate) async fn delete(&self, path: &str) -> Answer {
@@ -133,7 +156,7 @@ fn catalog(model: &Arc<Model>, store: &Arc<dyn ConversationStore>) -> Catalog {
     }
 }
 
-fn candidate((id, text): &(&str, &str)) -> Candidate {
+pub(crate) fn candidate((id, text): &(&str, &str)) -> Candidate {
     let file = format!("agents/{id}.toml");
     let no_files = |_: &str| Err(Unreadable::Missing);
     let loaded = load_agent(&file, text.as_bytes(), &no_files);
@@ -151,6 +174,21 @@ pub(crate) fn ask(method: Method, path: &str, body: Body) -> Request<Body> {
     let request = Request::builder().method(method).uri(path);
     let request = json.into_iter().fold(request, |request, (name, value)| request.header(name, value));
     request.body(body).expect("legal request")
+}
+
+pub(crate) fn bearer(mut request: Request<Body>, token: &str) -> Request<Body> {
+    request.headers_mut().insert("authorization", format!("Bearer {token}").parse().expect("legal"));
+    request
+}
+
+/// What a token is good for: its holder's threads are those of `user:<token>`.
+pub(crate) fn grant(token: &str, scopes: &[Scope]) -> TokenGrant {
+    TokenGrant {
+        sha256: Sha256::digest(token).into(),
+        subject: token.to_owned(),
+        resource: ResourceId::new(format!("user:{token}")).expect("legal"),
+        scopes: scopes.to_vec(),
+    }
 }
 
 /// An answer read to its end.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use roster_model::feed::FeedRecord;
 use roster_model::id::{AgentId, ResourceId, ThreadId, ThreadKey, TurnId};
 use roster_model::message::{Message, MessageStatus, Role, Seq, StoredMessage};
 use roster_model::storage::{
@@ -10,6 +11,8 @@ use roster_model::storage::{
 };
 use roster_model::time::Timestamp;
 
+use super::memory::Slot;
+use super::recall::Index;
 use crate::cursor;
 
 /// What became of an attempt to begin a turn.
@@ -21,23 +24,33 @@ pub(super) enum Taken {
 
 #[derive(Default)]
 pub(super) struct State {
-    threads: BTreeMap<ThreadKey, Row>,
-    /// The last number given; numbers order threads in lists.
+    pub(super) threads: BTreeMap<ThreadKey, Row>,
+    /// Working memories of owners.
+    pub(super) memories: BTreeMap<ResourceId, Slot>,
+    /// How often the recall index changed.
+    pub(super) index_version: u64,
+    /// The last number given; numbers order threads in lists and vectors in pages.
     number: u64,
 }
 
-struct Row {
-    thread: Thread,
+pub(super) struct Row {
+    pub(super) thread: Thread,
     /// The numbers of its making, of its last message and of its last change.
     made: u64,
-    active: u64,
-    changed: u64,
-    agents: BTreeSet<AgentId>,
-    messages: Vec<StoredMessage>,
-    lease: Option<TurnId>,
+    pub(super) active: u64,
+    pub(super) changed: u64,
+    pub(super) agents: BTreeSet<AgentId>,
+    pub(super) messages: Vec<StoredMessage>,
+    /// The last seq given, also when its message is gone.
+    pub(super) last_seq: u64,
+    pub(super) lease: Option<TurnId>,
+    pub(super) memory: Slot,
+    pub(super) index: Index,
+    /// Oldest first.
+    pub(super) feed: Vec<FeedRecord>,
 }
 
-fn not_found() -> StoreError {
+pub(super) fn not_found() -> StoreError {
     StoreError::new(StoreErrorKind::NotFound, "no such thread")
 }
 
@@ -58,11 +71,18 @@ impl Row {
         self.messages.iter().any(|row| row.message.id == message.id)
     }
 
-    fn push(&mut self, turn: Option<&TurnId>, message: Message, now: Timestamp, number: u64) -> StoredMessage {
+    pub(super) fn push(
+        &mut self,
+        turn: Option<&TurnId>,
+        message: Message,
+        now: Timestamp,
+        number: u64,
+    ) -> StoredMessage {
         if let (Role::Assistant, Some(origin)) = (message.role, &message.origin) {
             self.agents.insert(origin.agent.clone());
         }
-        let seq = Seq(self.messages.last().map_or(1, |last| last.seq.0 + 1));
+        self.last_seq += 1;
+        let seq = Seq(self.last_seq);
         let stored = StoredMessage { seq, turn: turn.cloned(), message };
         self.messages.push(stored.clone());
         self.thread.message_count += 1;
@@ -73,7 +93,7 @@ impl Row {
     }
 
     /// The rows of a dead turn that still say `running` are interrupted.
-    fn interrupt(&mut self, turn: &TurnId) {
+    pub(super) fn interrupt(&mut self, turn: &TurnId) {
         for row in &mut self.messages {
             if row.turn.as_ref() == Some(turn) && row.message.status == MessageStatus::Running {
                 row.message.status = MessageStatus::Interrupted;
@@ -94,12 +114,12 @@ fn check_ids<'m>(row: Option<&Row>, messages: impl Iterator<Item = &'m Message>)
 }
 
 impl State {
-    fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.number += 1;
         self.number
     }
 
-    fn row(&mut self, key: &ThreadKey) -> Result<&mut Row, StoreError> {
+    pub(super) fn row(&mut self, key: &ThreadKey) -> Result<&mut Row, StoreError> {
         self.threads.get_mut(key).ok_or_else(not_found)
     }
 
@@ -230,7 +250,11 @@ impl State {
             changed: number,
             agents: new.agent.iter().cloned().collect(),
             messages: Vec::new(),
+            last_seq: 0,
             lease: None,
+            memory: Slot::default(),
+            index: Index::default(),
+            feed: Vec::new(),
         };
         self.threads.insert(key.clone(), row);
         (thread, true)
@@ -286,25 +310,30 @@ impl State {
         Ok(row.thread.clone())
     }
 
-    /// The keys of what was deleted: the thread and the threads below it; empty when there was none.
-    pub(super) fn delete(&mut self, key: &ThreadKey) -> Vec<ThreadKey> {
-        let mut doomed = Vec::new();
-        if self.threads.remove(key).is_some() {
-            doomed.push(key.clone());
-        }
+    /// The thread and the threads below it; empty when there is none.
+    pub(super) fn family(&self, key: &ThreadKey) -> Vec<ThreadKey> {
+        let mut family: Vec<ThreadKey> =
+            self.threads.get_key_value(key).map(|(key, _)| key.clone()).into_iter().collect();
         let mut next = 0;
-        while let Some(parent) = doomed.get(next).cloned() {
+        while let Some(parent) = family.get(next).cloned() {
             next += 1;
             let is_child = |row: &Row| {
                 row.thread.key.resource == parent.resource && row.thread.parent.as_ref() == Some(&parent.thread)
             };
-            let children: Vec<ThreadKey> =
-                self.threads.iter().filter(|(_, row)| is_child(row)).map(|(key, _)| key.clone()).collect();
-            for child in children {
-                self.threads.remove(&child);
-                doomed.push(child);
-            }
+            let children = self.threads.iter().filter(|(key, row)| is_child(row) && !family.contains(key));
+            let children: Vec<ThreadKey> = children.map(|(key, _)| key.clone()).collect();
+            family.extend(children);
         }
+        family
+    }
+
+    /// The keys of what was deleted: the thread and the threads below it; empty when there was none.
+    pub(super) fn delete(&mut self, key: &ThreadKey) -> Vec<ThreadKey> {
+        let doomed = self.family(key);
+        for key in &doomed {
+            self.threads.remove(key);
+        }
+        self.index_version += u64::from(!doomed.is_empty());
         doomed
     }
 

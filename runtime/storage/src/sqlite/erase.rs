@@ -49,8 +49,13 @@ pub(super) fn doom(group: &Group<'_>, key: &ThreadKey) -> Outcome<Doomed> {
         if listed {
             uncount(group, resource, number)?;
         }
-        group.connection.prepare_cached("UPDATE threads SET dead = 1 WHERE number = ?1")?.execute([number])?;
-        group.connection.prepare_cached("DELETE FROM leases WHERE thread = ?1")?.execute([number])?;
+        for sql in [
+            "UPDATE threads SET dead = 1 WHERE number = ?1",
+            "DELETE FROM leases WHERE thread = ?1",
+            "DELETE FROM participants WHERE thread = ?1",
+        ] {
+            group.connection.prepare_cached(sql)?.execute([number])?;
+        }
         doomed.threads.push(number);
         if let Ok(thread) = roster_model::id::ThreadId::new(&id) {
             doomed.keys.push(ThreadKey { resource: key.resource.clone(), thread });

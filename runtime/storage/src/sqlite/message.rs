@@ -94,12 +94,12 @@ pub(super) fn append(
         stored.push(StoredMessage { seq: Seq(thread.last_seq.cast_unsigned()), turn: None, message: encoded.message });
     }
     if !stored.is_empty() {
-        moved(group, &thread, stored.len(), now)?;
+        thread::grown(group, &thread, stored.len(), now)?;
     }
     Ok(stored)
 }
 
-/// Writes the thread's next row; [`moved`] must follow in the same job.
+/// Writes the thread's next row; [`thread::grown`] must follow in the same job.
 pub(super) fn add(
     group: &Group<'_>,
     key: &ThreadKey,
@@ -115,18 +115,8 @@ pub(super) fn add(
     thread.last_seq = seq;
     match encoded.author() {
         Some(agent) if thread.agent.as_deref() != Some(agent.as_str()) => {
-            thread::take_part(group, key, thread, agent.as_str())
+            thread::take_part(group, key, thread, agent.as_str(), 0)
         }
         _ => Ok(()),
     }
-}
-
-/// Notes in the thread's row that so many messages came.
-pub(super) fn moved(group: &mut Group<'_>, thread: &Found, messages: usize, now: i64) -> Outcome<()> {
-    let number = group.next_number()?;
-    let sql = "UPDATE threads SET last_seq = ?2, messages = messages + ?3, active = ?4, changed = ?4, \
-               updated_at = ?5 WHERE number = ?1";
-    let messages = i64::try_from(messages).unwrap_or(0);
-    group.connection.prepare_cached(sql)?.execute((thread.number, thread.last_seq, messages, number, now))?;
-    Ok(())
 }

@@ -2,12 +2,14 @@
 //! and when the file is deleted while in use the next batch goes to a new one.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use roster_model::BoxFuture;
 use roster_model::observation::{ObservationStore, Span};
 use roster_model::storage::{StoreError, StoreErrorKind};
-use roster_model::time::Timestamp;
+use roster_model::time::{Clock, Timestamp};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Row, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
@@ -41,6 +43,22 @@ CREATE UNIQUE INDEX spans_by_trace ON spans (trace_id, span_id);
 CREATE INDEX spans_by_time ON spans (started_at);
 ";
 
+/// Batches between two looks at what is too old or too much.
+const PRUNE_EVERY: u32 = 32;
+/// Rows removed in one look; the rest waits for the next.
+const PRUNE_ROWS: u32 = 20_000;
+
+/// How long and how much is kept.
+#[derive(Clone)]
+pub struct ObservationOptions {
+    /// Older spans are removed.
+    pub retention: Duration,
+    /// When the file is larger, the oldest spans are removed, in bytes.
+    pub max_size: u64,
+    /// The time, for `retention`.
+    pub clock: Arc<dyn Clock>,
+}
+
 type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 
 enum Work {
@@ -69,11 +87,12 @@ impl Drop for Thread {
 ///
 /// # Errors
 /// [`OpenError`]; a refused file is not written to. Conversations do not depend on it.
-pub fn open_observations(path: impl AsRef<Path>) -> Result<SqliteObservations, OpenError> {
+pub fn open_observations(path: impl AsRef<Path>, options: ObservationOptions) -> Result<SqliteObservations, OpenError> {
     let path = open::resolve(path.as_ref())?;
     let connection = connect(&path)?;
     let (queue, receiver) = mpsc::channel(QUEUE);
-    let mut desk = Desk { identity: identity(&path), connection: Some(connection), path: path.clone() };
+    let mut desk =
+        Desk { identity: identity(&path), connection: Some(connection), path: path.clone(), options, until_prune: 0 };
     let thread = std::thread::Builder::new().name("observations".to_owned()).spawn(move || desk.run(receiver));
     let thread = thread.map_err(|error| OpenError::Other { path, source: error.into() })?;
     Ok(SqliteObservations { queue, _thread: Thread(Some(thread)) })
@@ -115,15 +134,37 @@ struct Desk {
     path: PathBuf,
     connection: Option<Connection>,
     identity: Option<(u64, u64)>,
+    options: ObservationOptions,
+    /// Batches until the next look; the first is at the first batch.
+    until_prune: u32,
 }
 
 impl Desk {
     fn run(&mut self, mut queue: mpsc::Receiver<Work>) {
         while let Some(work) = queue.blocking_recv() {
             match work {
-                Work::Record(spans, reply) => drop(reply.send(self.with(|connection| record(connection, &spans)))),
+                Work::Record(spans, reply) => {
+                    drop(reply.send(self.with(|connection| record(connection, &spans))));
+                    self.prune();
+                }
                 Work::Trace(trace, reply) => drop(reply.send(self.with(|connection| read(connection, &trace)))),
             }
+        }
+    }
+
+    /// Removes what is too old or too much. A failure shows with the next batch.
+    fn prune(&mut self) {
+        if self.until_prune > 0 {
+            self.until_prune -= 1;
+            return;
+        }
+        self.until_prune = PRUNE_EVERY;
+        let kept = i64::try_from(self.options.retention.as_millis()).unwrap_or(i64::MAX);
+        let oldest = self.options.clock.now().millis().saturating_sub(kept);
+        let most = self.options.max_size;
+        let pruned = self.with(|connection| prune(connection, oldest, most));
+        if let Err(error) = pruned {
+            tracing::warn!(%error, "old observations were not removed");
         }
     }
 
@@ -172,6 +213,19 @@ fn record(connection: &mut Connection, spans: &[Span]) -> Outcome<()> {
         }
     }
     Ok(change.commit()?)
+}
+
+fn prune(connection: &mut Connection, oldest: i64, most: u64) -> Outcome<()> {
+    let old = "DELETE FROM spans WHERE number IN (SELECT number FROM spans WHERE started_at < ?1 LIMIT ?2)";
+    connection.prepare_cached(old)?.execute((oldest, PRUNE_ROWS))?;
+    let used = "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, \
+                pragma_page_size";
+    let used: i64 = connection.prepare_cached(used)?.query_row([], |row| row.get(0))?;
+    if used.unsigned_abs() > most {
+        let first = "DELETE FROM spans WHERE number IN (SELECT number FROM spans ORDER BY number LIMIT ?1)";
+        connection.prepare_cached(first)?.execute([PRUNE_ROWS])?;
+    }
+    Ok(())
 }
 
 fn read(connection: &mut Connection, trace: &str) -> Outcome<Vec<Span>> {

@@ -37,6 +37,17 @@ pub(super) fn object(text: &str) -> Outcome<Map<String, Value>> {
     serde_json::from_str(text).map_err(internal)
 }
 
+/// A list of texts as the JSON stored.
+pub(super) fn list_text(list: &[String]) -> Result<String, StoreError> {
+    serde_json::to_string(list)
+        .map_err(|error| StoreError::new(StoreErrorKind::Internal, format!("a list cannot be written: {error}")))
+}
+
+/// The reverse of [`list_text`].
+pub(super) fn list(text: &str) -> Outcome<Vec<String>> {
+    serde_json::from_str(text).map_err(internal)
+}
+
 /// An id out of a column.
 pub(super) fn id<'t, T, E: std::fmt::Display>(text: &'t str, make: impl FnOnce(&'t str) -> Result<T, E>) -> Outcome<T> {
     make(text).map_err(internal)

@@ -11,11 +11,22 @@ use super::error::OpenError;
 pub(super) const APPLICATION_ID: i32 = 0x5273_7472;
 
 /// Migrations in order; the n-th (from 1) makes version n. Released ones are never changed.
-pub(super) const MIGRATIONS: &[&str] = &[V1];
+pub(super) const MIGRATIONS: &[&str] = &[V1, V2];
 
 /// Every table of the newest version, for the look at their roots when a file is opened.
-const TABLES: &[&str] =
-    &["schema_versions", "counters", "threads", "messages", "participants", "leases", "owner_counts"];
+const TABLES: &[&str] = &[
+    "schema_versions",
+    "counters",
+    "threads",
+    "messages",
+    "participants",
+    "leases",
+    "owner_counts",
+    "texts",
+    "versions",
+    "ledger",
+    "pins",
+];
 
 const V1: &str = "
 -- When which version came.
@@ -93,6 +104,55 @@ CREATE TABLE owner_counts (
   agent    TEXT NOT NULL,
   threads  INTEGER NOT NULL,
   PRIMARY KEY (resource, agent)
+) STRICT, WITHOUT ROWID;
+";
+
+const V2: &str = "
+-- The places of listed threads, repeated per agent: an owner's list of one agent walks an index of its own.
+ALTER TABLE participants ADD COLUMN resource TEXT;                       -- NULL: its thread stands in no list
+ALTER TABLE participants ADD COLUMN active   INTEGER NOT NULL DEFAULT 0; -- as in the thread's row
+ALTER TABLE participants ADD COLUMN changed  INTEGER NOT NULL DEFAULT 0; -- as in the thread's row
+UPDATE participants SET resource = t.resource, active = t.active, changed = t.changed
+  FROM threads t WHERE t.number = participants.thread AND t.dead = 0 AND t.parent IS NULL;
+CREATE INDEX participants_by_making ON participants (resource, agent, thread) WHERE resource IS NOT NULL;
+CREATE INDEX participants_by_activity ON participants (resource, agent, active) WHERE resource IS NOT NULL;
+CREATE INDEX participants_by_change ON participants (resource, agent, changed) WHERE resource IS NOT NULL;
+
+-- Texts of definitions and of instructions files, each one once.
+CREATE TABLE texts (
+  number INTEGER PRIMARY KEY,
+  sha256 BLOB NOT NULL UNIQUE,
+  text   TEXT NOT NULL
+) STRICT;
+
+-- Every version of every definition that was ever served.
+CREATE TABLE versions (
+  number       INTEGER PRIMARY KEY,
+  agent        TEXT NOT NULL,
+  fingerprint  TEXT NOT NULL,
+  text         INTEGER NOT NULL REFERENCES texts (number),
+  instructions INTEGER REFERENCES texts (number),                       -- NULL: it names no file
+  UNIQUE (agent, fingerprint)
+) STRICT;
+
+-- What was published when; the newest of each agent.
+CREATE TABLE ledger (
+  agent       TEXT NOT NULL,
+  seq         INTEGER NOT NULL,                  -- per agent, in the order written, without a gap
+  run         TEXT NOT NULL,
+  generation  INTEGER NOT NULL,
+  at          INTEGER NOT NULL,
+  change      TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,                     -- no reference: the version may not have been written
+  keys        TEXT NOT NULL,                     -- a JSON array
+  PRIMARY KEY (agent, seq)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX ledger_by_publish ON ledger (run, generation, agent, change);
+
+-- The version an operator pinned an agent to.
+CREATE TABLE pins (
+  agent   TEXT PRIMARY KEY,
+  version INTEGER NOT NULL REFERENCES versions (number)
 ) STRICT, WITHOUT ROWID;
 ";
 

@@ -31,6 +31,8 @@ pub struct SqliteStore {
     pub(super) health: Arc<Health>,
     pub(super) writer: Writer,
     pub(super) readers: Readers,
+    /// Held by the ledger's write under way, so that writes end in the order they came.
+    pub(super) ledger: Arc<tokio::sync::Mutex<()>>,
     pub(super) ended: watch::Receiver<bool>,
     _thread: Thread,
 }
@@ -93,7 +95,8 @@ impl SqliteStore {
             let _unheard = end.send(true);
         });
         let thread = thread.map_err(|error| OpenError::Other { path, source: error.into() })?;
-        Ok(Self { closing, desk, health, writer, readers, ended, _thread: Thread(Some(thread)) })
+        let ledger = Arc::default();
+        Ok(Self { closing, desk, health, writer, readers, ledger, ended, _thread: Thread(Some(thread)) })
     }
 
     /// The resolved path of the file.

@@ -13,7 +13,8 @@ use super::writer::Group;
 use crate::cursor;
 
 /// The columns [`read`] wants, in its order.
-const COLUMNS: &str = "resource, id, agent, parent, title, metadata, created_at, updated_at, messages";
+const COLUMNS: &str =
+    "t.resource, t.id, t.agent, t.parent, t.title, t.metadata, t.created_at, t.updated_at, t.messages";
 
 /// What writing into a thread needs to know of it.
 pub(super) struct Found {
@@ -55,7 +56,7 @@ pub(super) fn find_or_fail(connection: &Connection, key: &ThreadKey) -> Outcome<
 
 /// A thread by its key.
 pub(super) fn get(connection: &Connection, key: &ThreadKey) -> Outcome<Option<Thread>> {
-    let sql = format!("SELECT {COLUMNS} FROM threads WHERE resource = ?1 AND id = ?2 AND dead = 0");
+    let sql = format!("SELECT {COLUMNS} FROM threads t WHERE t.resource = ?1 AND t.id = ?2 AND t.dead = 0");
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query((key.resource.as_str(), key.thread.as_str()))?;
     rows.next()?.map(read).transpose()
@@ -108,17 +109,46 @@ pub(super) fn insert(group: &mut Group<'_>, key: &ThreadKey, new: &NewThread, no
         count(group, key, "")?;
     }
     if let Some(agent) = agent {
-        take_part(group, key, &found, agent)?;
+        take_part(group, key, &found, agent, number)?;
     }
     Ok(found)
 }
 
-/// Notes that an agent took part in the thread.
-pub(super) fn take_part(group: &Group<'_>, key: &ThreadKey, thread: &Found, agent: &str) -> Outcome<()> {
-    let sql = "INSERT OR IGNORE INTO participants (thread, agent) VALUES (?1, ?2)";
-    let fresh = group.connection.prepare_cached(sql)?.execute((thread.number, agent))? > 0;
+/// Notes that an agent took part in the thread. `at`: its place in the lists, as far as it is known yet.
+pub(super) fn take_part(group: &Group<'_>, key: &ThreadKey, thread: &Found, agent: &str, at: i64) -> Outcome<()> {
+    let sql = "INSERT OR IGNORE INTO participants (thread, agent, resource, active, changed) \
+               VALUES (?1, ?2, ?3, ?4, ?4)";
+    let resource = thread.listed.then_some(key.resource.as_str());
+    let fresh = group.connection.prepare_cached(sql)?.execute((thread.number, agent, resource, at))? > 0;
     if fresh && thread.listed {
         count(group, key, agent)?;
+    }
+    Ok(())
+}
+
+/// Notes in the thread's row, and in the lists of its agents, that so many messages came; the last one's seq stands
+/// in [`Found`].
+pub(super) fn grown(group: &mut Group<'_>, thread: &Found, messages: usize, now: i64) -> Outcome<()> {
+    let number = group.next_number()?;
+    let sql = "UPDATE threads SET last_seq = ?2, messages = messages + ?3, active = ?4, changed = ?4, \
+               updated_at = ?5 WHERE number = ?1";
+    let messages = i64::try_from(messages).unwrap_or(0);
+    group.connection.prepare_cached(sql)?.execute((thread.number, thread.last_seq, messages, number, now))?;
+    if thread.listed {
+        let sql = "UPDATE participants SET active = ?2, changed = ?2 WHERE thread = ?1";
+        group.connection.prepare_cached(sql)?.execute((thread.number, number))?;
+    }
+    Ok(())
+}
+
+/// The same for a change that brings no message.
+pub(super) fn changed(group: &mut Group<'_>, thread: &Found, now: i64) -> Outcome<()> {
+    let number = group.next_number()?;
+    let sql = "UPDATE threads SET changed = ?2, updated_at = ?3 WHERE number = ?1";
+    group.connection.prepare_cached(sql)?.execute((thread.number, number, now))?;
+    if thread.listed {
+        let sql = "UPDATE participants SET changed = ?2 WHERE thread = ?1";
+        group.connection.prepare_cached(sql)?.execute((thread.number, number))?;
     }
     Ok(())
 }
@@ -144,12 +174,10 @@ pub(super) fn uncount(group: &Group<'_>, resource: &str, number: i64) -> Outcome
 pub(super) fn update(group: &mut Group<'_>, key: &ThreadKey, change: &ThreadChange, now: i64) -> Outcome<Thread> {
     let found = find_or_fail(group.connection, key)?;
     if *change != ThreadChange::default() {
-        let number = group.next_number()?;
         let metadata = change.metadata.as_ref().map(row::object_text).transpose()?;
-        let sql = "UPDATE threads SET title = coalesce(?2, title), metadata = coalesce(?3, metadata), \
-                   updated_at = ?4, changed = ?5 WHERE number = ?1";
-        let values = (found.number, change.title.as_deref(), metadata, now, number);
-        group.connection.prepare_cached(sql)?.execute(values)?;
+        let sql = "UPDATE threads SET title = coalesce(?2, title), metadata = coalesce(?3, metadata) WHERE number = ?1";
+        group.connection.prepare_cached(sql)?.execute((found.number, change.title.as_deref(), metadata))?;
+        changed(group, &found, now)?;
     }
     match get(group.connection, key)? {
         Some(thread) => Ok(thread),
@@ -157,17 +185,30 @@ pub(super) fn update(group: &mut Group<'_>, key: &ThreadKey, change: &ThreadChan
     }
 }
 
-fn order_column(order: ThreadOrder) -> &'static str {
-    match order {
-        ThreadOrder::Created => "number",
-        ThreadOrder::Activity => "active",
-        ThreadOrder::Updated => "changed",
+/// An owner's list, and the column that orders it: the threads themselves, or the places of those an agent took part
+/// in. An index gives either in order.
+fn source(order: ThreadOrder, by_agent: bool) -> (String, &'static str) {
+    if !by_agent {
+        let column = match order {
+            ThreadOrder::Created => "t.number",
+            ThreadOrder::Activity => "t.active",
+            ThreadOrder::Updated => "t.changed",
+        };
+        // Names the agent's parameter, so that every form has the same numbers.
+        return ("threads t WHERE t.resource = ?1 AND t.parent IS NULL AND ?4 = ''".to_owned(), column);
     }
+    let (index, column) = match order {
+        ThreadOrder::Created => ("participants_by_making", "p.thread"),
+        ThreadOrder::Activity => ("participants_by_activity", "p.active"),
+        ThreadOrder::Updated => ("participants_by_change", "p.changed"),
+    };
+    let places = format!("participants p INDEXED BY {index} CROSS JOIN threads t ON t.number = p.thread");
+    (places + " WHERE p.resource = ?1 AND p.agent = ?4", column)
 }
 
 /// A page of an owner's threads.
 pub(super) fn list(connection: &Connection, resource: &ResourceId, query: &ThreadQuery) -> Outcome<Page<Thread>> {
-    let column = order_column(query.order);
+    let (source, column) = source(query.order, query.agent.is_some());
     let (compare, direction) = match query.direction {
         Direction::Ascending => (">", "ASC"),
         Direction::Descending => ("<", "DESC"),
@@ -182,14 +223,7 @@ pub(super) fn list(connection: &Connection, resource: &ResourceId, query: &Threa
     let one_more = limit.saturating_add(1);
     let name = resource.as_str();
     let mut values: Vec<&dyn ToSql> = vec![&name, &one_more, &offset, &agent];
-    let mut sql =
-        format!("SELECT {COLUMNS}, {column} FROM threads WHERE resource = ?1 AND dead = 0 AND parent IS NULL");
-    if query.agent.is_some() {
-        sql += " AND EXISTS (SELECT 1 FROM participants p WHERE p.thread = threads.number AND p.agent = ?4)";
-    } else {
-        // Names the parameter, so that its number stays the same in every form.
-        sql += " AND ?4 = ''";
-    }
+    let mut sql = format!("SELECT {COLUMNS}, {column} FROM {source} AND t.dead = 0");
     if let Some(after) = &after {
         values.push(after);
         sql += &format!(" AND {column} {compare} ?5");

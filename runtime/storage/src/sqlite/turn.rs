@@ -10,7 +10,7 @@ use roster_model::storage::{BeginTurn, Begun, NewThread, SaveAnswer, StoreError,
 use roster_model::time::Clock;
 
 use super::error::{Outcome, fail};
-use super::message::{add, moved};
+use super::message::add;
 use super::row::Encoded;
 use super::thread::{self, Found, Lease};
 use super::writer::{Group, Writer};
@@ -107,7 +107,7 @@ fn take(group: &mut Group<'_>, desk: &Desk, opening: &Opening) -> Outcome<Taken>
     for encoded in seed.iter().chain([&opening.question]) {
         add(group, &opening.key, &mut thread, encoded, Some(&opening.turn))?;
     }
-    moved(group, &thread, seed.len() + 1, now)?;
+    thread::grown(group, &thread, seed.len() + 1, now)?;
     let sql = "INSERT OR REPLACE INTO leases (thread, turn, holder) VALUES (?1, ?2, ?3)";
     group.connection.prepare_cached(sql)?.execute((thread.number, opening.turn.as_str(), &desk.holder))?;
     let begun = Begun { first: Seq(first.cast_unsigned()), seeded: !seed.is_empty() };
@@ -156,10 +156,7 @@ fn write(
     now: i64,
 ) -> Outcome<()> {
     if encoded.overwrite(group, thread.number, turn)? {
-        let number = group.next_number()?;
-        let sql = "UPDATE threads SET changed = ?2, updated_at = ?3 WHERE number = ?1";
-        group.connection.prepare_cached(sql)?.execute((thread.number, number, now))?;
-        return Ok(());
+        return thread::changed(group, thread, now);
     }
     if !held && !is_newest(group, thread, turn)? {
         let status = MessageStatus::Interrupted.as_str();
@@ -169,7 +166,7 @@ fn write(
         );
     }
     add(group, key, thread, encoded, Some(turn))?;
-    moved(group, thread, 1, now)
+    thread::grown(group, thread, 1, now)
 }
 
 fn has_row_of(group: &Group<'_>, thread: &Found, turn: &TurnId) -> Outcome<bool> {

@@ -61,7 +61,7 @@ async fn orphans_are_removed_after_opening() {
                    SELECT 77 + value, 4000 + value % 7, 1, 'o' || value, 'user', 'complete', 0, '' \
                    FROM (WITH RECURSIVE n (value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n LIMIT 500) SELECT * FROM n)";
     connection.execute(orphans, []).expect("inserted");
-    connection.execute("INSERT INTO participants VALUES (9999, 'ghost')", []).expect("inserted");
+    connection.execute("INSERT INTO participants (thread, agent) VALUES (9999, 'ghost')", []).expect("inserted");
     connection.close().expect("closed");
     assert_eq!(rows(&database)[1], 502);
     let store = at(&folder);

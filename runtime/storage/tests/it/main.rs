@@ -9,6 +9,7 @@ mod copy;
 mod delete;
 mod faults;
 mod full;
+mod ledger;
 mod observation;
 mod old;
 mod open;

@@ -1,8 +1,12 @@
 //! Observations: what is recorded comes back, and the file may vanish at any time.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use roster_model::observation::{ObservationStore, Span};
 use roster_model::time::Timestamp;
-use roster_storage::sqlite::{OpenErrorKind, open, open_observations};
+use roster_storage::sqlite::{ObservationOptions, OpenErrorKind, open, open_observations};
+use roster_testkit::clock::{START_MILLIS, TestClock};
 use roster_testkit::suite::conversation::{ids, key, whole_turn};
 use serde_json::{Map, json};
 
@@ -21,18 +25,41 @@ fn span(trace: &str, number: u32) -> Span {
     }
 }
 
+fn kept() -> ObservationOptions {
+    ObservationOptions {
+        retention: Duration::from_secs(3_600),
+        max_size: 1 << 30,
+        clock: Arc::new(TestClock::default()),
+    }
+}
+
+#[tokio::test]
+async fn what_is_too_old_or_too_much_is_removed() {
+    let folder = tempfile::tempdir().expect("temp folder");
+    let path = folder.path().join("observability.db");
+    let old = Span { started_at: Timestamp::from_millis(START_MILLIS - 3_600_001), ..span("old", 0) };
+    let store = open_observations(&path, kept()).expect("opens");
+    store.record(vec![old, span("new", 0)]).await.expect("recorded");
+    assert!(store.trace("old").await.expect("read").is_empty(), "older than an hour");
+    assert_eq!(store.trace("new").await.expect("read").len(), 1);
+    drop(store);
+    let store = open_observations(&path, ObservationOptions { max_size: 1, ..kept() }).expect("opens");
+    store.record(vec![span("more", 0)]).await.expect("recorded");
+    assert!(store.trace("more").await.expect("read").is_empty(), "the file is larger than a byte");
+}
+
 #[tokio::test]
 async fn spans_come_back_oldest_first_also_after_a_restart() {
     let folder = tempfile::tempdir().expect("temp folder");
     let path = folder.path().join("new/observability.db");
     let spans: Vec<Span> = (0..5).map(|number| span("a", number)).collect();
-    let store = open_observations(&path).expect("opens");
+    let store = open_observations(&path, kept()).expect("opens");
     store.record(spans[..3].to_vec()).await.expect("recorded");
     store.record(vec![span("b", 0)]).await.expect("recorded");
     store.record(spans[3..].to_vec()).await.expect("recorded");
     store.record(spans[..1].to_vec()).await.expect("recorded twice");
     drop(store);
-    let store = open_observations(&path).expect("opens again");
+    let store = open_observations(&path, kept()).expect("opens again");
     let mut read = store.trace("a").await.expect("read");
     assert_eq!(read.len(), 5, "a span recorded twice is one");
     read.sort_by(|one, two| one.span_id.cmp(&two.span_id));
@@ -45,7 +72,7 @@ async fn deleting_the_observability_file_keeps_every_thread_and_makes_a_new_one(
     let folder = tempfile::tempdir().expect("temp folder");
     let path = folder.path().join("observability.db");
     let conversations = open(folder.path().join("roster.db"), &options()).expect("opens");
-    let store = open_observations(&path).expect("opens");
+    let store = open_observations(&path, kept()).expect("opens");
     whole_turn(&conversations, &key("shop", "t"), "one").await;
     store.record(vec![span("a", 0)]).await.expect("recorded");
     for file in ["observability.db", "observability.db-wal", "observability.db-shm"] {
@@ -63,8 +90,8 @@ async fn the_two_domains_do_not_take_each_others_files() {
     let folder = tempfile::tempdir().expect("temp folder");
     let path = folder.path().join("roster.db");
     drop(open(&path, &options()).expect("opens"));
-    assert_eq!(open_observations(&path).err().expect("refused").kind(), OpenErrorKind::Foreign);
+    assert_eq!(open_observations(&path, kept()).err().expect("refused").kind(), OpenErrorKind::Foreign);
     let other = folder.path().join("observability.db");
-    drop(open_observations(&other).expect("opens"));
+    drop(open_observations(&other, kept()).expect("opens"));
     assert_eq!(open(&other, &options()).err().expect("refused").kind(), OpenErrorKind::Foreign);
 }

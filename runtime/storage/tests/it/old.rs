@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use roster_model::ledger::LedgerStore;
+use roster_model::storage::{ConversationStore, ThreadOrder, ThreadQuery};
 use roster_storage::sqlite::{Options, Trial, open};
 use roster_testkit::suite::conversation::{ids, key, whole_turn};
+use roster_testkit::suite::ledger::{agent, generations, publish, serve, version};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -12,11 +15,35 @@ use crate::sqlite::{at, options};
 
 /// A copy of the file the first version made: 3 threads, 20 messages.
 pub(crate) fn old_file() -> (TempDir, PathBuf) {
+    kept("v1.db")
+}
+
+fn kept(name: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("temp folder");
     let path = folder.path().join("roster.db");
-    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/old/v1.db");
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/old").join(name);
     std::fs::copy(kept, &path).expect("copied");
     (folder, path)
+}
+
+/// The threads an agent took part in, in every order, newest first.
+async fn lists_of(store: &dyn ConversationStore, name: &str) -> [String; 3] {
+    let mut lists =
+        [ThreadOrder::Created, ThreadOrder::Activity, ThreadOrder::Updated].map(|order| (order, String::new()));
+    for (order, list) in &mut lists {
+        let query = ThreadQuery { order: *order, limit: 10, agent: Some(agent(name)), ..ThreadQuery::default() };
+        let page = store.threads(&key("shop", "t0").resource, query).await.expect("page");
+        let ids: Vec<&str> = page.rows.iter().map(|thread| thread.key.thread.as_str()).collect();
+        *list = ids.join(" ");
+    }
+    lists.map(|(_, list)| list)
+}
+
+/// Every table and index, as SQLite keeps it.
+fn schema(database: &Path) -> Vec<(String, Option<String>)> {
+    let connection = Connection::open(database).expect("opens");
+    let mut rows = connection.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").expect("schema");
+    rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).expect("rows").map(|row| row.expect("row")).collect()
 }
 
 async fn has_its_rows(store: &dyn roster_testkit::suite::conversation::Store) {
@@ -35,8 +62,38 @@ async fn version_1_opens_and_goes_on() {
     let (folder, _) = old_file();
     let store = at(&folder);
     has_its_rows(&store).await;
+    assert_eq!(lists_of(&store, "clerk").await, ["t2 t1 t0"; 3], "made before there were lists of agents");
     whole_turn(&store, &key("shop", "t0"), "new").await;
     assert_eq!(ids(&store, &key("shop", "t0")).await.len(), 10);
+    assert_eq!(lists_of(&store, "clerk").await, ["t2 t1 t0", "t0 t2 t1", "t0 t2 t1"]);
+    serve(&store, "clerk", &["a"]).await;
+    assert_eq!(store.last_served(&agent("clerk")).await.expect("asked"), Some(version("clerk", "a")));
+}
+
+#[tokio::test]
+async fn version_2_opens_and_goes_on() {
+    let (folder, _) = kept("v2.db");
+    let store = at(&folder);
+    has_its_rows(&store).await;
+    assert_eq!(lists_of(&store, "clerk").await, ["t2 t1 t0"; 3]);
+    assert_eq!(lists_of(&store, "cook").await, ["t2"; 3]);
+    assert_eq!(store.last_served(&agent("clerk")).await.expect("asked"), Some(version("clerk", "bbbbbbbb")));
+    assert_eq!(store.pins().await.expect("pins"), [version("clerk", "aaaaaaaa")]);
+    store.write(publish(3, "clerk", "changed", "c")).await.expect("written");
+    assert_eq!(generations(&store, "clerk").await, [3, 2, 1]);
+}
+
+#[test]
+fn every_old_file_becomes_what_a_new_one_is() {
+    let folder = tempfile::tempdir().expect("temp folder");
+    drop(at(&folder));
+    let new = schema(&folder.path().join("roster.db"));
+    assert!(new.len() > 20, "{new:?}");
+    for name in ["v1.db", "v2.db"] {
+        let (folder, path) = kept(name);
+        drop(at(&folder));
+        assert_eq!(schema(&path), new, "{name}");
+    }
 }
 
 #[tokio::test]

@@ -72,7 +72,7 @@ async fn a_newer_file_is_refused_with_both_versions_and_stays_byte_equal() {
     connection.pragma_update(None, "user_version", 9999).expect("set");
     connection.close().expect("closed");
     let text = refuses(&path, OpenErrorKind::Newer);
-    assert!(text.contains("9999") && text.contains("up to 1"), "{text}");
+    assert!(text.contains("9999") && text.contains("up to 2"), "{text}");
 }
 
 #[tokio::test]

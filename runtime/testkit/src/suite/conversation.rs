@@ -76,6 +76,7 @@ macro_rules! conversation_rules {
             orders_move_threads_for_their_own_reasons
             threads_of_sub_agents_are_not_listed
             threads_can_be_listed_by_agent
+            pages_of_one_agent_follow_every_move
             a_foreign_cursor_is_invalid
             changes_are_field_wise
             deleting_leaves_nothing

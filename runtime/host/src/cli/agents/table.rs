@@ -2,9 +2,7 @@
 
 use std::fmt::Write as _;
 
-use roster_engine::registry::AgentState;
-
-use super::Row;
+use crate::listing::Row;
 
 /// Columns: id, state, model, memory. What is longer is cut; the JSON form has it whole.
 const WIDTHS: [usize; 4] = [24, 17, 20, 13];
@@ -12,7 +10,7 @@ const WIDTHS: [usize; 4] = [24, 17, 20, 13];
 const WIDE: usize = 80;
 
 /// The table; a sentence when there is nothing in it.
-pub(super) fn of(rows: &[Row<'_>]) -> String {
+pub(super) fn of(rows: &[Row]) -> String {
     if rows.is_empty() {
         return "no agent is registered; `roster new agent ID` makes one\n".to_owned();
     }
@@ -20,24 +18,19 @@ pub(super) fn of(rows: &[Row<'_>]) -> String {
     for row in rows {
         let model = row.models.join(", ");
         let model = if model.is_empty() { "-" } else { &model };
-        text.push_str(&line([row.id, state(row.state), model, row.memory.unwrap_or("-")]));
-        let tools: Vec<&str> = row.tools.iter().map(|tool| tool.offered).collect();
+        let memory = row.memory.as_deref().unwrap_or("-");
+        text.push_str(&line([&row.id, &row.state.replace('_', " "), model, memory]));
+        let tools: Vec<&str> = row.tools.iter().map(|tool| tool.offered.as_str()).collect();
         if !tools.is_empty() {
             text.push_str(&wrapped("  tools: ", &tools));
         }
         // Writing to a String cannot fail.
         let _ = writeln!(text, "  file:  {}", row.file);
+        if let Some(pinned) = &row.pinned {
+            let _ = writeln!(text, "  pinned to {}", pinned.get(..12).unwrap_or(pinned));
+        }
     }
     text
-}
-
-fn state(state: AgentState) -> &'static str {
-    match state {
-        AgentState::Serving => "serving",
-        AgentState::ServingLastGood => "serving last good",
-        AgentState::Rejected => "rejected",
-        AgentState::Disabled => "disabled",
-    }
 }
 
 fn line(cells: [&str; 4]) -> String {

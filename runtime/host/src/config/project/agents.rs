@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use roster_engine::definition::{
-    Lines, Loaded, Positions, Problem, Unreadable, load_agent, suggest, syntax, text, view::View,
+    Definition, Lines, Loaded, ModelChoice, Positions, Problem, Unreadable, load_agent, suggest, syntax, text,
+    view::View,
 };
 use roster_model::id::AgentId;
 
@@ -165,4 +166,22 @@ fn written_id(folder: &AgentsFolder, name: &str) -> Option<String> {
     let parsed = syntax::parse(name, &text);
     let id = AgentId::new(View(parsed.root.get_ref()).text("id")?).ok()?;
     Some(id.to_string())
+}
+
+/// A warning for each model table whose variable is not set; those of `runtime.toml` are found with that file.
+pub(crate) fn missing_keys(
+    definition: &Definition,
+    positions: &Positions,
+    environment: crate::config::Environment<'_>,
+) -> Vec<Problem> {
+    let unset = definition.model.iter().enumerate().filter_map(|(at, choice)| match choice {
+        ModelChoice::Table(table) => Some((at, table.api_key_env.as_deref()?)),
+        ModelChoice::Named(_) => None,
+    });
+    let warning = |(at, variable): (usize, &str)| {
+        let message = format!("the variable `{variable}` is not set: turns of this agent will fail");
+        let problem = positions.warning("key_missing", positions.model.get(at).cloned(), message);
+        problem.of(definition.id.as_str()).help(format!("set {variable} before starting"))
+    };
+    unset.filter(|(_, variable)| environment(variable).is_none()).map(warning).collect()
 }

@@ -170,6 +170,62 @@ pub async fn threads_can_be_listed_by_agent(subject: &Subject) {
     assert_eq!(list(store, query).await.1, 1);
 }
 
+async fn of_cook(store: &dyn Store, order: ThreadOrder, direction: Direction, size: usize) -> Vec<String> {
+    let mut seen = Vec::new();
+    let mut start = PageStart::First;
+    loop {
+        let agent = Some(agent("cook"));
+        let query = ThreadQuery { order, direction, start, limit: size, agent: agent.clone() };
+        let (rows, total, next) = list(store, query).await;
+        let start_there = PageStart::Offset(seen.len() as u64);
+        let by_offset = ThreadQuery { order, direction, start: start_there, limit: size, agent };
+        assert_eq!(list(store, by_offset).await, (rows.clone(), total, next.clone()), "{order:?} {direction:?}");
+        seen.extend(rows);
+        match next {
+            Some(next) => start = PageStart::After(next),
+            None => {
+                assert_eq!(total, seen.len() as u64, "{order:?} {direction:?}");
+                return seen;
+            }
+        }
+    }
+}
+
+/// The list of one agent has the orders and the pages that the whole list has.
+pub async fn pages_of_one_agent_follow_every_move(subject: &Subject) {
+    let store = &*subject.store;
+    let cook = || NewThread { agent: Some(agent("cook")), ..NewThread::default() };
+    for n in 0..30 {
+        let new = if n % 3 == 0 { cook() } else { NewThread::default() };
+        store.create_thread(&key("shop", &format!("t{n}")), new).await.expect("made");
+    }
+    store.create_thread(&key("bank", "elsewhere"), cook()).await.expect("made");
+    let parent = Some(ThreadId::new("t0").expect("legal"));
+    store.create_thread(&key("shop", "child"), NewThread { parent, ..cook() }).await.expect("made");
+    // Cook joins t1 late; t3 gets a message, t6 a name, t9 an answer that is overwritten; t12 goes.
+    let origin = Some(Origin { agent: agent("cook"), generation: 1, fingerprint: String::new() });
+    let by_cook = Message { origin, ..answer("cooked") };
+    store.append(&key("shop", "t1"), vec![by_cook]).await.expect("appended");
+    begin(store, &key("shop", "t9"), "nine").await.expect("begins");
+    finish(store, &key("shop", "t9"), "nine").await.expect("ends");
+    store.append(&key("shop", "t3"), vec![question("q")]).await.expect("appended");
+    rename(store, "t6", "renamed").await;
+    finish(store, &key("shop", "t9"), "nine").await.expect("written again");
+    store.delete_thread(&key("shop", "t12")).await.expect("deleted");
+    for (order, expected) in [
+        (ThreadOrder::Created, ["t27", "t24", "t21", "t18", "t15", "t9", "t6", "t3", "t1", "t0"]),
+        (ThreadOrder::Activity, ["t3", "t9", "t1", "t27", "t24", "t21", "t18", "t15", "t6", "t0"]),
+        (ThreadOrder::Updated, ["t9", "t6", "t3", "t1", "t27", "t24", "t21", "t18", "t15", "t0"]),
+    ] {
+        for size in [1, 3, 10, 11] {
+            assert_eq!(of_cook(store, order, Direction::Descending, size).await, expected, "{order:?}");
+            let mut ascending = of_cook(store, order, Direction::Ascending, size).await;
+            ascending.reverse();
+            assert_eq!(ascending, expected, "{order:?}");
+        }
+    }
+}
+
 /// A cursor of another order, or no cursor at all, is the caller's mistake.
 pub async fn a_foreign_cursor_is_invalid(subject: &Subject) {
     let store = &*subject.store;
