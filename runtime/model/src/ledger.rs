@@ -57,6 +57,9 @@ pub trait LedgerStore: Send + Sync + 'static {
     /// The version of an agent that was served last, by this or an earlier run: that of the newest entry which is no
     /// `removed` and whose version was written.
     fn last_served<'a>(&'a self, agent: &'a AgentId) -> StoreResult<'a, Option<Version>>;
+    /// For each agent and fingerprint, in the order asked: whether the agent's newest entry names this version as
+    /// served (it is no `removed`), and the version was written. To serve it once more is then no news.
+    fn are_served_last(&self, versions: Vec<(AgentId, String)>) -> StoreResult<'_, Vec<bool>>;
     /// One version of an agent, by the whole fingerprint or an unambiguous beginning of at least 8 characters.
     fn version<'a>(&'a self, agent: &'a AgentId, fingerprint: &'a str) -> StoreResult<'a, Option<Version>>;
     /// What happened to an agent, newest first, at most `limit`.

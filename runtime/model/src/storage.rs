@@ -217,13 +217,17 @@ pub trait ConversationStore: Send + Sync + 'static {
     fn begin_turn(&self, begin: BeginTurn) -> StoreResult<'_, Begun>;
     /// Writes the turn's assistant row. `NotFound` when the thread was deleted meanwhile.
     fn save_answer(&self, save: SaveAnswer) -> StoreResult<'_, ()>;
-    /// The newest `limit` messages with a seq below `before` (all when `None`), oldest first. An unknown thread is empty.
+    /// The newest `limit` messages with a seq below `before` (all when `None`), oldest first, and no more of them than
+    /// 8 MiB of stored parts and metadata, counted from the newest, which always comes. An unknown thread is empty.
     fn tail<'a>(&'a self, key: &'a ThreadKey, limit: usize, before: Option<Seq>)
     -> StoreResult<'a, Vec<StoredMessage>>;
     /// Appends messages outside a turn (REST), all or none. The thread must exist. A message whose id is already in
     /// the thread is a `Conflict`.
     fn append<'a>(&'a self, key: &'a ThreadKey, messages: Vec<Message>) -> StoreResult<'a, Vec<StoredMessage>>;
-    /// A page of a thread's messages. `NotFound` for an unknown thread.
+    /// A page of a thread's messages. It ends before the row that would bring it over 8 MiB of stored parts and
+    /// metadata, but has one row at least where there is one: a page shorter than its limit is the last only if
+    /// `next` is `None`. `next` is the id of the last row (with [`MessageQuery::before`] the walk goes on there,
+    /// newest first); `total` counts every row all the same. `NotFound` for an unknown thread.
     fn messages<'a>(&'a self, key: &'a ThreadKey, query: MessageQuery) -> StoreResult<'a, Page<StoredMessage>>;
     /// Makes a thread, or gives the one that is there unchanged; true when it was made.
     fn create_thread<'a>(&'a self, key: &'a ThreadKey, new: NewThread) -> StoreResult<'a, (Thread, bool)>;
