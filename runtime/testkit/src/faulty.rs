@@ -2,6 +2,7 @@
 //! acknowledged or leaves half a turn.
 
 mod ledger;
+mod session;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,6 +18,7 @@ use roster_model::storage::{
 use crate::suite::conversation::Store;
 
 pub use ledger::FaultyLedger;
+pub use session::FaultySession;
 
 /// When the chosen call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

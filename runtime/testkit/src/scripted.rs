@@ -7,6 +7,7 @@
 
 mod answer;
 mod connection;
+mod embeddings;
 mod gate;
 mod recorded;
 mod reply;

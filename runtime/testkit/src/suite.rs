@@ -3,4 +3,9 @@
 #![allow(clippy::expect_used, reason = "a suite is test code: a broken rule panics")]
 
 pub mod conversation;
+pub mod feed;
+pub mod housekeeping;
 pub mod ledger;
+pub mod recall;
+pub mod session;
+pub mod working;

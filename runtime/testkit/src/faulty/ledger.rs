@@ -37,6 +37,10 @@ impl LedgerStore for FaultyLedger {
         self.striker.pass(self.inner.last_served(agent))
     }
 
+    fn are_served_last(&self, versions: Vec<(AgentId, String)>) -> StoreResult<'_, Vec<bool>> {
+        self.striker.pass(self.inner.are_served_last(versions))
+    }
+
     fn version<'a>(&'a self, agent: &'a AgentId, fingerprint: &'a str) -> StoreResult<'a, Option<Version>> {
         self.striker.pass(self.inner.version(agent, fingerprint))
     }

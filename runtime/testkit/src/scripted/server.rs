@@ -112,7 +112,8 @@ impl ScriptedServer {
         lock(&self.shared.queue).push_back(reply);
     }
 
-    /// Decides what a request gets when the queue is empty. Without it: the newest user text as `echo: …`.
+    /// Decides what a request gets when the queue is empty. Without it: the newest user text as `echo: …`,
+    /// and on `/embeddings` the made-up vectors of [`Reply::embeddings_of`].
     pub fn default_reply(&self, decide: impl Fn(&RecordedRequest) -> Reply + Send + Sync + 'static) {
         *lock(&self.shared.default) = Arc::new(decide);
     }
@@ -179,7 +180,9 @@ pub fn refused_base_url() -> String {
 }
 
 fn echo(request: &RecordedRequest) -> Reply {
-    if request.method() == "POST" {
+    if request.method() == "POST" && request.path().ends_with("/embeddings") {
+        Reply::embeddings_of(request)
+    } else if request.method() == "POST" {
         Reply::text(format!("echo: {}", request.last_user_text()))
     } else {
         Reply::error(404, "invalid_request_error", None, "nothing is scripted for this address")

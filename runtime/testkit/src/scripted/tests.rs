@@ -226,3 +226,18 @@ fn strict_refuses_what_the_real_ones_refuse() {
     refuses(&json!([user, {"role": "robot", "content": "x"}]), "unknown role 'robot'");
     refuses(&json!([{"role": "user", "content": null}]), "content must be");
 }
+
+#[tokio::test]
+async fn embeddings_are_made_up_of_the_texts() {
+    let server = ScriptedServer::start().await;
+    let mut stream = connect(&server).await;
+    let body = json!({"model": "m", "input": ["one", "two", "one"]}).to_string();
+    let head = format!("POST /v1/embeddings HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", body.len());
+    stream.write_all(format!("{head}{body}").as_bytes()).await.expect("written");
+    let answer = read_until(&mut stream, "\"total_tokens\":7}}").await;
+    let body: Value = serde_json::from_str(answer.split_once("\r\n\r\n").expect("head").1).expect("JSON");
+    let vectors: Vec<_> = (0..3).map(|place| body["data"][place]["embedding"].as_array().expect("vector")).collect();
+    assert_eq!((vectors[0].len(), vectors[0]), (8, vectors[2]));
+    assert_ne!(vectors[0], vectors[1]);
+    assert_eq!(server.requests()[0].inputs(), ["one", "two", "one"]);
+}

@@ -54,6 +54,7 @@ macro_rules! conversation_rules {
             a_dropped_wait_gives_up_its_place
             a_dropped_begin_does_not_keep_the_thread
             other_threads_are_not_held_up
+            times_of_turns_never_go_backwards
             a_seed_goes_only_into_an_empty_thread
             a_running_answer_is_overwritten_in_place
             a_save_without_a_message_gives_the_thread_back
@@ -67,6 +68,9 @@ macro_rules! conversation_rules {
             unknown_threads_are_empty_or_not_found
             pages_of_205_messages_neither_repeat_nor_skip
             messages_before_one_are_paged
+            a_page_stops_at_eight_mebibytes
+            a_row_larger_than_a_page_comes_alone
+            the_tail_stops_at_eight_mebibytes
             appending_is_all_or_nothing
             everything_in_a_message_survives
             making_a_thread_again_changes_nothing

@@ -34,6 +34,7 @@ macro_rules! ledger_suite {
             a_version_that_is_known_stays_as_it_is
             the_version_served_last_is_given_whatever_came_after
             a_version_whose_text_is_unknown_is_passed_over
+            what_the_newest_entry_serves_is_known_for_many_at_once
             a_version_is_found_by_the_beginning_of_its_fingerprint
             agents_do_not_share_versions
             a_publish_of_3000_agents_is_whole

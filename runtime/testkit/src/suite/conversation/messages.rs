@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use roster_model::id::MessageId;
+use roster_model::id::{MessageId, ThreadKey};
 use roster_model::message::{FileData, Message, MessageStatus, Origin, Part, Role, Seq, ToolCall, ToolResult};
 use roster_model::storage::{Direction, MessageQuery, StoreErrorKind, ThreadChange};
 use serde_json::{Map, Value, json};
 
 use super::{Store, Subject, agent, answer, begin, ids_of, key, message, question, refused, save};
 
-async fn fill(store: &dyn Store, thread: &roster_model::id::ThreadKey, count: usize) -> Vec<String> {
+async fn fill(store: &dyn Store, thread: &ThreadKey, count: usize) -> Vec<String> {
     store.create_thread(thread, Default::default()).await.expect("made");
     let rows: Vec<Message> = (0..count).map(|n| question(&format!("n{n}"))).collect();
     let stored = store.append(thread, rows).await.expect("appended");
@@ -56,7 +56,7 @@ pub async fn unknown_threads_are_empty_or_not_found(subject: &Subject) {
     assert_eq!(store.thread(&key).await.expect("thread"), None, "nothing was made");
 }
 
-async fn pages(store: &dyn Store, key: &roster_model::id::ThreadKey, direction: Direction) -> Vec<String> {
+async fn pages(store: &dyn Store, key: &ThreadKey, direction: Direction) -> Vec<String> {
     let mut seen = Vec::new();
     for (page, (size, more)) in [(100, true), (100, true), (5, false)].into_iter().enumerate() {
         let offset = page as u64 * 100;
@@ -101,6 +101,57 @@ pub async fn messages_before_one_are_paged(subject: &Subject) {
     let before = Some(MessageId::new("nope").expect("legal"));
     let query = MessageQuery { limit: 10, before, ..MessageQuery::default() };
     refused(store.messages(&key, query).await, StoreErrorKind::NotFound);
+}
+
+/// Appends a message of so many mebibytes for each.
+async fn fill_large(store: &dyn Store, thread: &ThreadKey, sizes: &[usize]) -> Vec<String> {
+    store.create_thread(thread, Default::default()).await.expect("made");
+    let large = |(n, size): (usize, &usize)| message(&format!("n{n}"), Role::User, &"x".repeat(size << 20));
+    let rows: Vec<Message> = sizes.iter().enumerate().map(large).collect();
+    ids_of(&store.append(thread, rows).await.expect("appended"))
+}
+
+/// Rows are bounded by their bytes too; the walk goes on where the page ended, and the total counts all.
+pub async fn a_page_stops_at_eight_mebibytes(subject: &Subject) {
+    let (store, key) = (&*subject.store, key("shop", "t"));
+    let all = fill_large(store, &key, &[3, 3, 3, 3, 1]).await;
+    let query = MessageQuery { direction: Direction::Ascending, limit: 1000, ..MessageQuery::default() };
+    let first = store.messages(&key, query.clone()).await.expect("page");
+    assert_eq!((ids_of(&first.rows).as_slice(), first.total, first.next.as_deref()), (&all[..2], 5, Some("n1")));
+    let rest = store.messages(&key, MessageQuery { offset: 2, ..query }).await.expect("page");
+    assert_eq!((ids_of(&rest.rows).as_slice(), rest.total, rest.next), (&all[2..], 5, None));
+    let newest = store.messages(&key, MessageQuery { limit: 1000, ..Default::default() }).await.expect("page");
+    assert_eq!((ids_of(&newest.rows), newest.total), (vec!["n4".into(), "n3".into(), "n2".into()], 5));
+    let before = Some(MessageId::new(newest.next.expect("there is more")).expect("an id"));
+    let older = MessageQuery { limit: 1000, before, ..Default::default() };
+    let older = store.messages(&key, older).await.expect("page");
+    assert_eq!((ids_of(&older.rows), older.total, older.next), (vec!["n1".into(), "n0".into()], 2, None));
+}
+
+/// A walk gets over a row that is larger than any page; metadata counts as well.
+pub async fn a_row_larger_than_a_page_comes_alone(subject: &Subject) {
+    let (store, key) = (&*subject.store, key("shop", "t"));
+    fill_large(store, &key, &[1, 9]).await;
+    let metadata = Map::from_iter([("k".to_owned(), json!("x".repeat(9 << 20)))]);
+    let heavy = Message { metadata, ..question("heavy") };
+    store.append(&key, vec![heavy, question("light")]).await.expect("appended");
+    let mut query = MessageQuery { direction: Direction::Ascending, limit: 1000, ..MessageQuery::default() };
+    for (expected, last) in [("n0", false), ("n1", false), ("heavy", false), ("light", true)] {
+        let page = store.messages(&key, query.clone()).await.expect("page");
+        assert_eq!((ids_of(&page.rows), page.total, page.next.is_none()), (vec![expected.to_owned()], 4, last));
+        query.offset += 1;
+    }
+}
+
+/// What is fed is bounded by its bytes too, the newest first.
+pub async fn the_tail_stops_at_eight_mebibytes(subject: &Subject) {
+    let (store, key) = (&*subject.store, key("shop", "t"));
+    let all = fill_large(store, &key, &[9, 1, 3, 3, 1]).await;
+    let tail = async |before| ids_of(&store.tail(&key, 1000, before).await.expect("tail"));
+    // Three, three and one are seven; the frames around the texts bring one more over the edge.
+    assert_eq!(tail(None).await, all[2..]);
+    assert_eq!(tail(Some(Seq(3))).await, all[1..2]);
+    assert_eq!(tail(Some(Seq(2))).await, all[..1], "the newest comes whatever its size");
 }
 
 /// A batch with one bad row leaves nothing behind.

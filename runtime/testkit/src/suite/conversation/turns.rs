@@ -4,9 +4,10 @@ use std::pin::pin;
 
 use futures_util::FutureExt;
 use roster_model::message::{Message, MessageStatus, Seq};
-use roster_model::storage::{StoreErrorKind, ThreadChange};
+use roster_model::storage::{BeginTurn, StoreErrorKind, ThreadChange};
+use roster_model::time::Timestamp;
 
-use super::{Store, Subject, answer, begin, begin_with, finish, ids, key, question, refused, save, whole_turn};
+use super::{Store, Subject, answer, begin, begin_with, finish, ids, key, question, refused, save, turn, whole_turn};
 
 /// Lets a number of writes of another thread through, so that whatever could happen meanwhile has happened.
 async fn other_work(store: &dyn Store) {
@@ -108,6 +109,33 @@ pub async fn a_dropped_begin_does_not_keep_the_thread(subject: &Subject) {
         let at = rows.iter().position(|id| *id == format!("next{round}-q")).expect("question is there");
         assert_eq!(rows[at + 1], format!("next{round}-a"));
     }
+}
+
+/// A question that waited for another turn's answer is not dated before it, nor an answer before its question; a
+/// message appended outside a turn keeps its time.
+pub async fn times_of_turns_never_go_backwards(subject: &Subject) {
+    let (store, key) = (&*subject.store, key("shop", "t"));
+    let at = |millis: i64| Timestamp::from_millis(question("q").created_at.millis() + millis);
+    let dated = |message: Message, millis| Message { created_at: at(millis), ..message };
+    let begin = async |name: &str, seed: Vec<Message>, millis| {
+        let question = dated(question(&format!("{name}-q")), millis);
+        let begin = BeginTurn { key: key.clone(), turn: turn(name), seed, question, thread: Default::default() };
+        store.begin_turn(begin).await.expect("begins");
+    };
+    let seed = vec![dated(question("s1"), -9_000), dated(answer("s2"), -8_000)];
+    begin("one", seed, 1_000).await;
+    let running = Message { status: MessageStatus::Running, ..dated(answer("one-a"), 5_000) };
+    save(store, &key, "one", Some(running), false).await.expect("saved");
+    save(store, &key, "one", Some(dated(answer("one-a"), 4_000)), true).await.expect("saved");
+    begin("two", Vec::new(), 2_000).await;
+    save(store, &key, "two", Some(dated(answer("two-a"), 3_000)), true).await.expect("saved");
+    store.append(&key, vec![dated(question("outside"), -7_000)]).await.expect("appended");
+    begin("three", Vec::new(), 6_000).await;
+    let rows = store.tail(&key, 100, None).await.expect("tail");
+    let times: Vec<Timestamp> = rows.iter().map(|row| row.message.created_at).collect();
+    assert_eq!(times, [-9_000, -8_000, 1_000, 5_000, 5_000, 5_000, -7_000, 6_000].map(at));
+    let changed = store.thread(&key).await.expect("thread").expect("there").updated_at;
+    assert_eq!(changed, at(6_000));
 }
 
 /// A thread that is taken holds up nobody else, not even the same id under another owner.

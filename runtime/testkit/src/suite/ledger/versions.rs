@@ -147,3 +147,29 @@ pub async fn a_publish_of_3000_agents_is_whole(subject: &Subject) {
         assert_eq!(generations(store, name).await, [1]);
     }
 }
+
+/// The newest entry alone counts, unlike in `last_served`, and its version must be there.
+pub async fn what_the_newest_entry_serves_is_known_for_many_at_once(subject: &Subject) {
+    let store = &*subject.store;
+    serve(store, "clerk", &["a", "b"]).await;
+    serve(store, "cook", &["a"]).await;
+    store.write(publish(2, "cook", "removed", "a")).await.expect("written");
+    serve(store, "baker", &["a", "b"]).await;
+    store.write(publish(3, "baker", "pinned", "a")).await.expect("written");
+    let only_entry = LedgerWrite { entries: vec![entry(1, "smith", "added", "a")], ..LedgerWrite::default() };
+    store.write(only_entry).await.expect("written");
+    let asked = [
+        ("clerk", "b", true),
+        ("clerk", "a", false),
+        ("cook", "a", false),
+        ("nobody", "a", false),
+        ("baker", "a", true),
+        ("baker", "b", false),
+        ("smith", "a", false),
+        ("clerk", "b", true),
+    ];
+    let versions = asked.iter().map(|(name, start, _)| (agent(name), print(start))).collect();
+    let expected: Vec<bool> = asked.iter().map(|(_, _, expected)| *expected).collect();
+    assert_eq!(store.are_served_last(versions).await.expect("asked"), expected);
+    assert!(store.are_served_last(Vec::new()).await.expect("asked").is_empty());
+}
