@@ -81,10 +81,11 @@ async fn main() -> Result<(), Failure> {
         let stop = Arc::new(AtomicBool::new(false));
         let others = turns(&store, round, &stop);
         let work = async {
-            match publish {
-                Some(publish) => timed("publish beside turns", store.write(publish)).await,
-                None => Ok(tokio::time::sleep(Duration::from_millis(500)).await),
-            }?;
+            if let Some(publish) = publish {
+                timed("publish beside turns", store.write(publish)).await?;
+            } else {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+            }
             stop.store(true, Ordering::SeqCst);
             Ok::<_, Failure>(())
         };

@@ -97,6 +97,10 @@ impl LedgerStore for UnavailableStore {
         self.refuse()
     }
 
+    fn are_served_last(&self, _: Vec<(AgentId, String)>) -> StoreResult<'_, Vec<bool>> {
+        self.refuse()
+    }
+
     fn version<'a>(&'a self, _: &'a AgentId, _: &'a str) -> StoreResult<'a, Option<Version>> {
         self.refuse()
     }

@@ -113,7 +113,7 @@ impl State {
                     row.interrupt(&turn);
                 }
                 row.thread.key = moved(key);
-                row.thread.updated_at = now;
+                row.touch(now);
                 row.changed = number;
                 self.threads.insert(moved(key), row);
             }
@@ -134,7 +134,7 @@ impl State {
         }
         if !seqs.is_empty() {
             row.thread.message_count = row.messages.len() as u64;
-            row.thread.updated_at = now;
+            row.touch(now);
             row.changed = number;
             self.index_version += 1;
         }
@@ -170,7 +170,7 @@ impl State {
         let row = self.row(key)?;
         if !change.is_empty() {
             row.thread.metadata = metadata::merged(row.thread.metadata.take(), change);
-            row.thread.updated_at = now;
+            row.touch(now);
             row.changed = number;
         }
         Ok(row.thread.clone())
@@ -183,7 +183,7 @@ impl State {
             return Ok(false);
         }
         row.thread.title = title;
-        row.thread.updated_at = now;
+        row.touch(now);
         row.changed = number;
         Ok(true)
     }

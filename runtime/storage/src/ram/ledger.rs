@@ -71,6 +71,12 @@ impl Record {
         served.filter_map(|entry| self.versions.get(&entry.fingerprint)).next()
     }
 
+    fn is_served_last(&self, fingerprint: &str) -> bool {
+        let newest =
+            self.entries.back().is_some_and(|entry| entry.change != "removed" && entry.fingerprint == fingerprint);
+        newest && self.versions.contains_key(fingerprint)
+    }
+
     fn version(&self, text: &str) -> Option<&Version> {
         if let Some(whole) = self.versions.get(text) {
             return Some(whole);
@@ -100,6 +106,13 @@ impl LedgerStore for RamStore {
 
     fn last_served<'a>(&'a self, agent: &'a AgentId) -> StoreResult<'a, Option<Version>> {
         self.in_ledger(move |ledger| Ok(ledger.0.get(agent).and_then(Record::last_served).cloned()))
+    }
+
+    fn are_served_last(&self, versions: Vec<(AgentId, String)>) -> StoreResult<'_, Vec<bool>> {
+        self.in_ledger(move |ledger| {
+            let is = |(agent, text): &(AgentId, String)| ledger.0.get(agent).is_some_and(|it| it.is_served_last(text));
+            Ok(versions.iter().map(is).collect())
+        })
     }
 
     fn version<'a>(&'a self, agent: &'a AgentId, fingerprint: &'a str) -> StoreResult<'a, Option<Version>> {

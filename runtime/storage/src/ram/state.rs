@@ -13,6 +13,7 @@ use roster_model::time::Timestamp;
 
 use super::memory::Slot;
 use super::recall::Index;
+use crate::budget::{Budget, stored_bytes};
 use crate::cursor;
 
 /// What became of an attempt to begin a turn.
@@ -83,13 +84,23 @@ impl Row {
         }
         self.last_seq += 1;
         let seq = Seq(self.last_seq);
+        self.touch(if turn.is_some() { now.max(message.created_at) } else { now });
         let stored = StoredMessage { seq, turn: turn.cloned(), message };
         self.messages.push(stored.clone());
         self.thread.message_count += 1;
-        self.thread.updated_at = now;
         self.active = number;
         self.changed = number;
         stored
+    }
+
+    /// No row of a turn is dated before this: when the thread last changed; anything in a thread without rows.
+    fn earliest(&self) -> Timestamp {
+        if self.last_seq == 0 { Timestamp::from_millis(i64::MIN) } else { self.thread.updated_at }
+    }
+
+    /// Time does not go back where a clock does.
+    pub(super) fn touch(&mut self, now: Timestamp) {
+        self.thread.updated_at = self.thread.updated_at.max(now);
     }
 
     /// The rows of a dead turn that still say `running` are interrupted.
@@ -100,6 +111,11 @@ impl Row {
             }
         }
     }
+}
+
+/// The message, dated `earliest` at the earliest: it may have waited for another turn's answer.
+fn dated(message: &Message, earliest: Timestamp) -> Message {
+    Message { created_at: message.created_at.max(earliest), ..message.clone() }
 }
 
 /// Fails unless all ids are new to the row and differ from each other.
@@ -144,10 +160,11 @@ impl State {
         let seed: &[Message] = if empty { &begin.seed } else { &[] };
         check_ids(row, seed.iter().chain([&begin.question]))?;
         self.create(&begin.key, &begin.thread, now);
-        let mut first = None;
+        let (mut first, mut earliest) = (None, self.row(&begin.key)?.earliest());
         for message in seed.iter().chain([&begin.question]) {
-            let number = self.next();
-            let stored = self.row(&begin.key)?.push(Some(&begin.turn), message.clone(), now, number);
+            let (number, message) = (self.next(), dated(message, earliest));
+            earliest = message.created_at;
+            let stored = self.row(&begin.key)?.push(Some(&begin.turn), message, now, number);
             first.get_or_insert(stored.seq);
         }
         self.row(&begin.key)?.lease = Some(begin.turn.clone());
@@ -166,13 +183,14 @@ impl State {
             let newest_is_ours = row.messages.last().is_some_and(|last| last.turn.as_ref() == Some(&save.turn));
             match row.messages.iter_mut().find(|stored| stored.message.id == message.id) {
                 Some(stored) if stored.turn.as_ref() == Some(&save.turn) && stored.message.role == Role::Assistant => {
-                    stored.message = message.clone();
-                    row.thread.updated_at = now;
+                    let created_at = stored.message.created_at.max(message.created_at);
+                    stored.message = Message { created_at, ..message.clone() };
+                    row.touch(now.max(created_at));
                     row.changed = number;
                 }
                 Some(_) => return Err(conflict(message)),
                 None if held || newest_is_ours => {
-                    row.push(Some(&save.turn), message.clone(), now, number);
+                    row.push(Some(&save.turn), dated(message, row.earliest()), now, number);
                 }
                 None => {
                     let text = format!("turn `{}` no longer holds its thread", save.turn);
@@ -189,7 +207,10 @@ impl State {
     pub(super) fn tail(&self, key: &ThreadKey, limit: usize, before: Option<Seq>) -> Vec<StoredMessage> {
         let Some(row) = self.threads.get(key) else { return Vec::new() };
         let end = row.messages.iter().filter(|stored| before.is_none_or(|before| stored.seq < before)).count();
-        row.messages[end.saturating_sub(limit)..end].to_vec()
+        let mut budget = Budget::answer();
+        let newest = row.messages[..end].iter().rev().take(limit);
+        let fed = newest.take_while(|stored| budget.takes(stored_bytes(&stored.message))).count();
+        row.messages[end - fed..end].to_vec()
     }
 
     pub(super) fn append(
@@ -222,7 +243,9 @@ impl State {
             all.reverse();
         }
         let skip = usize::try_from(query.offset).unwrap_or(usize::MAX);
-        let rows: Vec<StoredMessage> = all.iter().skip(skip).take(query.limit).map(|row| (*row).clone()).collect();
+        let (mut budget, asked) = (Budget::answer(), all.iter().skip(skip).take(query.limit));
+        let fitting = asked.take_while(|row| budget.takes(stored_bytes(&row.message)));
+        let rows: Vec<StoredMessage> = fitting.map(|row| (*row).clone()).collect();
         let more = skip.saturating_add(rows.len()) < all.len();
         let next = rows.last().filter(|_| more).map(|last| last.message.id.as_str().to_owned());
         Ok(Page { rows, total: end as u64, next })
@@ -305,7 +328,7 @@ impl State {
         }
         row.thread.title = change.title.unwrap_or_else(|| row.thread.title.clone());
         row.thread.metadata = change.metadata.or_else(|| row.thread.metadata.clone());
-        row.thread.updated_at = now;
+        row.touch(now);
         row.changed = number;
         Ok(row.thread.clone())
     }

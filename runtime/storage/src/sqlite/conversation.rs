@@ -13,7 +13,7 @@ use super::store::SqliteStore;
 use super::{erase, message, thread, turn};
 
 impl SqliteStore {
-    fn now(&self) -> i64 {
+    pub(super) fn now(&self) -> i64 {
         self.desk.clock.now().millis()
     }
 
@@ -45,7 +45,7 @@ impl ConversationStore for SqliteStore {
         before: Option<Seq>,
     ) -> StoreResult<'a, Vec<StoredMessage>> {
         let key = key.clone();
-        Box::pin(self.readers.read(move |connection| message::tail(connection, &key, limit, before)))
+        Box::pin(self.readers.read_for_turn(move |connection| message::tail(connection, &key, limit, before)))
     }
 
     fn append<'a>(&'a self, key: &'a ThreadKey, messages: Vec<Message>) -> StoreResult<'a, Vec<StoredMessage>> {

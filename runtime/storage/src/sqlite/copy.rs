@@ -1,14 +1,16 @@
-//! Copies: the backup while serving, the copy before a migration, the restore, and the check of a file.
+//! Copies: the backup while serving, the copy before a migration, and the restore.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use roster_model::storage::{StoreError, StoreErrorKind};
-use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, ErrorCode};
 
-use super::error::{Health, OpenError};
-use super::{holder, open, schema};
+use super::error::{Health, OpenError, is_full, is_full_disk};
+use super::integrity::check_integrity;
+use super::schema::{self, Ours};
+use super::{holder, open, private};
 
 /// Why a copy failed.
 #[derive(Debug, thiserror::Error)]
@@ -17,8 +19,32 @@ enum CopyError {
     Exists(PathBuf),
     #[error("cannot write `{path}`")]
     Io { path: PathBuf, source: io::Error },
-    #[error("cannot copy to `{path}`")]
-    Sqlite { path: PathBuf, source: rusqlite::Error },
+    /// The copy: no space, or the system refused.
+    #[error("cannot write `{path}`")]
+    Write { path: PathBuf, source: rusqlite::Error },
+    /// What is copied: damaged, or locked.
+    #[error("cannot be copied")]
+    Read { source: rusqlite::Error },
+}
+
+impl CopyError {
+    /// Sorts a failure between the two files: SQLite does not say which it was.
+    fn between(path: &Path, source: rusqlite::Error) -> Self {
+        let code = source.sqlite_error_code();
+        match code {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Read { source },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Read { source },
+            _ => Self::Write { path: path.to_owned(), source },
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        match self {
+            Self::Io { source, .. } => is_full_disk(source),
+            Self::Write { source, .. } => is_full(source),
+            Self::Exists(_) | Self::Read { .. } => false,
+        }
+    }
 }
 
 /// The path with something added to its name.
@@ -55,11 +81,19 @@ fn name_it(file: &Path, name: &Path) -> io::Result<()> {
     sync_folder(name)
 }
 
-/// Copies what `source` sees at one moment into the new file `to`, whole and durable.
+/// Copies what `source` sees at one moment into the new file `to`, whole and durable; a broken copy is removed.
 fn write_copy(source: &Connection, to: &Path) -> Result<(), CopyError> {
+    let copied = write_new(source, to);
+    if copied.is_err() {
+        let _gone = remove_if_there(to);
+    }
+    copied
+}
+
+fn write_new(source: &Connection, to: &Path) -> Result<(), CopyError> {
     let failed = |error| CopyError::Io { path: to.to_owned(), source: error };
-    let sorted = |error| CopyError::Sqlite { path: to.to_owned(), source: error };
-    remove_if_there(to).map_err(failed)?;
+    let sorted = |error| CopyError::between(to, error);
+    remove_if_there(to).and_then(|()| private::file(to)).map_err(failed)?;
     let mut target = open::copy_target(to).map_err(sorted)?;
     let step = {
         let backup = Backup::new(source, &mut target).map_err(sorted)?;
@@ -97,13 +131,35 @@ pub(super) fn backup(from: &Path, to: &Path, health: &Health) -> Result<(), Stor
         .map_err(|error| StoreError::new(StoreErrorKind::Unavailable, format!("cannot open the store: {error}")))?;
     copy_and_name(&source, to).map_err(|error| match error {
         CopyError::Exists(_) => StoreError::new(StoreErrorKind::Conflict, error.to_string()),
-        CopyError::Io { source, path } => {
-            let full = matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
-            let kind = if full { StoreErrorKind::Full } else { StoreErrorKind::Unavailable };
-            StoreError { kind, message: format!("cannot write `{}`", path.display()), source: Some(source.into()) }
-        }
-        CopyError::Sqlite { source, .. } => health.sort(source.into()),
+        CopyError::Read { source } => health.sort(source.into()),
+        _ if error.is_full() => unwritten(to, StoreErrorKind::Full, error),
+        other => unwritten(to, StoreErrorKind::Unavailable, other),
     })
+}
+
+/// Why the copy could not be written, in terms of the folder somebody named.
+fn unwritten(to: &Path, kind: StoreErrorKind, error: CopyError) -> StoreError {
+    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (file, shown) = (to.display(), folder.display());
+    let message = if kind == StoreErrorKind::Full {
+        format!(
+            "cannot write `{file}`: the disk of folder `{shown}` is full\nhint: make room there, or name a file on another disk"
+        )
+    } else if !folder.exists() {
+        format!(
+            "cannot write `{file}`: there is no folder `{shown}`\nhint: make the folder, or name a file in one that is there"
+        )
+    } else {
+        format!(
+            "cannot write `{file}` in folder `{shown}`\nhint: give this user the right to write in that folder, or name a file in another one"
+        )
+    };
+    let source: Box<dyn std::error::Error + Send + Sync> = match error {
+        CopyError::Io { source, .. } => source.into(),
+        CopyError::Write { source, .. } | CopyError::Read { source } => source.into(),
+        exists @ CopyError::Exists(_) => exists.into(),
+    };
+    StoreError { kind, message, source: Some(source) }
 }
 
 /// Keeps the state before a migration as `….v<N>.bak`; called under the write lock, so by one process only.
@@ -116,7 +172,7 @@ pub(super) fn keep_before_migration(path: &Path, version: u32) -> Result<(), Ope
         to = beside(path, &format!(".v{version}.bak.{number}"));
     }
     copy_and_name(&source, &to).map_err(|error| match error {
-        CopyError::Sqlite { source, .. } => OpenError::from_sqlite(path, source),
+        CopyError::Write { source, .. } | CopyError::Read { source } => OpenError::from_sqlite(path, source),
         CopyError::Io { source, .. } => OpenError::from_io(path, source),
         CopyError::Exists(_) => OpenError::Other { path: path.to_owned(), source: error.into() },
     })
@@ -142,15 +198,49 @@ pub enum RestoreError {
     /// The database's place cannot be used.
     #[error(transparent)]
     Place(#[from] OpenError),
+    /// No space for the copy of the backup.
+    #[error("cannot write `{path}`: the disk is full\nhint: make room on that disk; the database is as it was")]
+    Full {
+        /// The file.
+        path: PathBuf,
+        /// What the system or SQLite said.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The system refused a step.
-    #[error("cannot write `{path}`")]
+    #[error(
+        "cannot write `{path}`\nhint: give this user the right to write in that folder, then restore; the database is as \
+         it was"
+    )]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// What the system or SQLite said.
         #[source]
-        source: io::Error,
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+impl RestoreError {
+    fn from_io(path: &Path, error: io::Error) -> Self {
+        let path = path.to_owned();
+        if is_full_disk(&error) {
+            return Self::Full { path, source: error.into() };
+        }
+        Self::Io { path, source: error.into() }
+    }
+
+    /// A failure of copying `backup` beside `database`.
+    fn from_copy(database: &Path, backup: &Path, error: CopyError) -> Self {
+        let path = database.to_owned();
+        match error {
+            CopyError::Read { source } => Self::Unfit { path: backup.to_owned(), reason: source.to_string() },
+            CopyError::Write { source, .. } if is_full(&source) => Self::Full { path, source: source.into() },
+            CopyError::Write { source, .. } => Self::Io { path, source: source.into() },
+            CopyError::Io { source, .. } => Self::from_io(database, source),
+            exists @ CopyError::Exists(_) => Self::Io { path, source: exists.into() },
+        }
+    }
 }
 
 /// Puts the backup `from` in the place of `database`, stopped only. The old file, its log folded in, is kept as
@@ -161,21 +251,29 @@ pub enum RestoreError {
 /// [`RestoreError`]; nothing has changed then.
 pub fn restore(database: &Path, from: &Path) -> Result<Option<PathBuf>, RestoreError> {
     let database = open::resolve(database)?;
-    let failed = |error| RestoreError::Io { path: database.clone(), source: error };
+    let failed = |error| RestoreError::from_io(&database, error);
     check_backup(from)?;
     let alone = holder::Alone::with(&database).map_err(failed)?;
     let Some(_alone) = alone else { return Err(RestoreError::InUse { path: database }) };
     let partial = beside(&database, ".restore.partial");
-    let unfit =
-        |error: &dyn std::fmt::Display| RestoreError::Unfit { path: from.to_owned(), reason: error.to_string() };
-    let source = quiet(from).map_err(|error| unfit(&error))?;
-    write_copy(&source, &partial).map_err(|error| match error {
-        CopyError::Io { source, path } => RestoreError::Io { path, source },
-        other => unfit(&other),
-    })?;
-    let kept = keep_old(&database).map_err(failed)?;
-    std::fs::rename(&partial, &database).map_err(failed)?;
-    sync_folder(&database).map_err(failed)?;
+    let source =
+        quiet(from).map_err(|error| RestoreError::Unfit { path: from.to_owned(), reason: error.to_string() })?;
+    write_copy(&source, &partial).map_err(|error| RestoreError::from_copy(&database, from, error))?;
+    let put = put_in_place(&partial, &database);
+    if put.is_err() {
+        let _gone = remove_if_there(&partial);
+    }
+    put.map_err(failed)
+}
+
+/// Gives the copy the database's name, and the mode of the file it replaces.
+fn put_in_place(copy: &Path, database: &Path) -> io::Result<Option<PathBuf>> {
+    if let Ok(old) = std::fs::metadata(database) {
+        std::fs::set_permissions(copy, old.permissions())?;
+    }
+    let kept = keep_old(database)?;
+    std::fs::rename(copy, database)?;
+    sync_folder(database)?;
     Ok(kept)
 }
 
@@ -184,12 +282,11 @@ fn check_backup(from: &Path) -> Result<(), RestoreError> {
     if !from.is_file() {
         return unfit("there is no such file".to_owned());
     }
-    let newest = u32::try_from(schema::MIGRATIONS.len()).unwrap_or(u32::MAX);
     let marks = match quiet(from).and_then(|connection| schema::marks(&connection)) {
         Ok(marks) => marks,
         Err(error) => return unfit(error.to_string()),
     };
-    if let Err(error) = schema::judge(from, marks, newest, schema::APPLICATION_ID) {
+    if let Err(error) = Ours::sessions(schema::MIGRATIONS).judge(from, marks) {
         return unfit(error.to_string());
     }
     if marks.0 == 0 {
@@ -207,7 +304,9 @@ fn keep_old(database: &Path) -> io::Result<Option<PathBuf>> {
     if !database.exists() {
         return Ok(None);
     }
-    open::fold_log(database);
+    if beside(database, "-wal").exists() {
+        open::fold_log(database);
+    }
     let mut number = 1;
     let kept = loop {
         let name = beside(database, &format!(".before-restore-{number}"));
@@ -229,74 +328,12 @@ fn keep_old(database: &Path) -> io::Result<Option<PathBuf>> {
     Ok(Some(kept))
 }
 
-/// How many rows a store holds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Threads, those of sub-agents included.
-    pub threads: u64,
-    /// Messages.
-    pub messages: u64,
-    /// Owners.
-    pub owners: u64,
-}
-
-/// What a check of a file found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Integrity {
-    /// Empty when the file is sound.
-    pub problems: Vec<String>,
-    /// `None` when rows could not be counted.
-    pub counts: Option<Counts>,
-    /// The schema version.
-    pub version: u32,
-}
-
-/// Checks a file table by table without writing to it, also while a runtime serves it. Reads the whole file:
-/// `progress` is told how many tables are done, of how many.
-///
-/// # Errors
-/// When the file cannot be opened at all, or is no database.
-pub fn check_integrity(path: &Path, mut progress: impl FnMut(usize, usize)) -> Result<Integrity, OpenError> {
-    let sorted = |error| OpenError::from_sqlite(path, error);
-    let connection = quiet(path).map_err(sorted)?;
-    let (version, _) = schema::marks(&connection).map_err(sorted)?;
-    let tables = match table_names(&connection) {
-        Ok(tables) => tables,
-        Err(error) => return Ok(Integrity { problems: vec![error.to_string()], counts: None, version }),
-    };
-    let mut problems = Vec::new();
-    for (done, table) in tables.iter().enumerate() {
-        progress(done, tables.len());
-        match check_table(&connection, table) {
-            Ok(found) => problems.extend(found.into_iter().filter(|line| line != "ok")),
-            Err(error) => problems.push(format!("table {table}: {error}")),
-        }
-    }
-    progress(tables.len(), tables.len());
-    Ok(Integrity { problems, counts: count(&connection).ok(), version })
-}
-
-fn table_names(connection: &Connection) -> rusqlite::Result<Vec<String>> {
-    let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name";
-    connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
-}
-
-fn check_table(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
-    let sql = format!("PRAGMA quick_check(\"{}\")", table.replace('"', "\"\""));
-    connection.prepare(&sql)?.query_map([], |row| row.get(0))?.collect()
-}
-
-fn count(connection: &Connection) -> rusqlite::Result<Counts> {
-    let sql = "SELECT (SELECT count(*) FROM threads WHERE dead = 0), (SELECT count(*) FROM messages), \
-               (SELECT count(DISTINCT resource) FROM threads WHERE dead = 0)";
-    connection.query_row(sql, [], |row| {
-        let column = |at| row.get::<_, i64>(at).map(i64::cast_unsigned);
-        Ok(Counts { threads: column(0)?, messages: column(1)?, owners: column(2)? })
-    })
+/// Whether there is something in the file's log.
+pub(super) fn has_log(path: &Path) -> bool {
+    std::fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0)
 }
 
 /// A connection for looking that leaves no companion files beside a file nobody uses.
-fn quiet(path: &Path) -> rusqlite::Result<Connection> {
-    let logged = std::fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0);
-    if logged || beside(path, "-shm").exists() { open::read_only_plain(path) } else { open::immutable(path) }
+pub(super) fn quiet(path: &Path) -> rusqlite::Result<Connection> {
+    if has_log(path) || beside(path, "-shm").exists() { open::read_only_plain(path) } else { open::immutable(path) }
 }

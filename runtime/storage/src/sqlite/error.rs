@@ -68,11 +68,42 @@ pub enum OpenError {
         #[source]
         source: rusqlite::Error,
     },
+    /// The disk has no space for the file or its companions.
+    #[error(
+        "`{path}` cannot be opened: the disk is full\nhint: make room on that disk, or name a place on another one in the \
+         storage setting"
+    )]
+    Full {
+        /// The file.
+        path: PathBuf,
+        /// What the system or SQLite said.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// Other processes kept it locked.
     #[error("`{path}` stayed locked by another process")]
     Busy {
         /// The file.
         path: PathBuf,
+    },
+    /// Another process kept the lock file that a restore takes alone.
+    #[error(
+        "`{path}` cannot be opened: another process keeps `{gate}` locked\nhint: a restore may be under way: start again \
+         when it has ended; otherwise find the process (`fuser {gate}`) and end it"
+    )]
+    Shut {
+        /// The file.
+        path: PathBuf,
+        /// The lock file.
+        gate: PathBuf,
+    },
+    /// The lock file is a folder, a pipe or the like.
+    #[error("`{path}` cannot be opened: its lock file `{gate}` is no ordinary file\nhint: remove it and start again")]
+    OddGate {
+        /// The file.
+        path: PathBuf,
+        /// What stands in the lock file's place.
+        gate: PathBuf,
     },
     /// Anything else.
     #[error("`{path}` cannot be opened")]
@@ -99,6 +130,8 @@ pub enum OpenErrorKind {
     Foreign,
     /// Damaged, or no database.
     Damaged,
+    /// No space on the disk.
+    Full,
     /// Locked for too long.
     Busy,
     /// Anything else.
@@ -115,8 +148,9 @@ impl OpenError {
             Self::Newer { .. } => OpenErrorKind::Newer,
             Self::Foreign { .. } => OpenErrorKind::Foreign,
             Self::Damaged { .. } => OpenErrorKind::Damaged,
-            Self::Busy { .. } => OpenErrorKind::Busy,
-            Self::Other { .. } => OpenErrorKind::Other,
+            Self::Full { .. } => OpenErrorKind::Full,
+            Self::Busy { .. } | Self::Shut { .. } => OpenErrorKind::Busy,
+            Self::OddGate { .. } | Self::Other { .. } => OpenErrorKind::Other,
         }
     }
 
@@ -124,6 +158,7 @@ impl OpenError {
     pub(super) fn from_sqlite(path: &Path, error: rusqlite::Error) -> Self {
         let path = path.to_owned();
         match error.sqlite_error_code() {
+            _ if is_full(&error) => Self::Full { path, source: error.into() },
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Damaged { path, source: error },
             Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
                 Self::not_writable(&path, error)
@@ -138,6 +173,7 @@ impl OpenError {
         use std::io::ErrorKind;
         match error.kind() {
             ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Self::not_writable(path, error),
+            _ if is_full_disk(&error) => Self::Full { path: path.to_owned(), source: error.into() },
             _ => Self::Other { path: path.to_owned(), source: error.into() },
         }
     }
@@ -152,6 +188,17 @@ impl OpenError {
         };
         Self::NotWritable { path: path.to_owned(), folder: folder.to_owned(), mode, owner, source: source.into() }
     }
+}
+
+/// Whether there was no space. Growing the shared index fails as an I/O error then.
+pub(super) fn is_full(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DiskFull)
+        || error.sqlite_error().is_some_and(|cause| cause.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
+}
+
+/// The same for the file system.
+pub(super) fn is_full_disk(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
 }
 
 #[cfg(unix)]
@@ -194,9 +241,11 @@ impl Health {
             Failure::Sqlite(error) => {
                 let sorted = sort(error);
                 if sorted.damaged {
-                    let reason = text(&sorted.error);
-                    tracing::error!(%reason, "a database is damaged; nothing more is written to it");
-                    lock(&self.0).get_or_insert(reason);
+                    lock(&self.0).get_or_insert_with(|| {
+                        let reason = text(&sorted.error);
+                        tracing::error!(%reason, "a database is damaged; nothing more is written to it");
+                        reason
+                    });
                 }
                 sorted.error
             }
@@ -237,12 +286,9 @@ struct Sorted {
 }
 
 fn sort(error: rusqlite::Error) -> Sorted {
-    let extended = error.sqlite_error().map_or(0, |cause| cause.extended_code);
     let code = error.sqlite_error_code();
     let (kind, message) = match code {
-        // Growing the shared index fails as an I/O error where there is no space.
-        Some(ErrorCode::DiskFull) => (StoreErrorKind::Full, "no space for the database"),
-        _ if extended == rusqlite::ffi::SQLITE_IOERR_SHMSIZE => (StoreErrorKind::Full, "no space beside the database"),
+        _ if is_full(&error) => (StoreErrorKind::Full, "no space for the database"),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             (StoreErrorKind::Busy, "the database stayed locked by another process")
         }

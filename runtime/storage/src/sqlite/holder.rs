@@ -1,5 +1,8 @@
 //! Who is alive. Every open store keeps one small file locked beside the database; the system drops the lock when
 //! the process dies, however it dies. A lease names its holder's file.
+//!
+//! Whoever can read such a file can lock it, and a dead holder whose file somebody else keeps locked looks alive. So
+//! the files are 0600 and their folder 0700 (see `private`): only the user who owns the data can do that.
 
 #![expect(clippy::disallowed_methods, reason = "the lock files belong to the store")]
 
@@ -7,6 +10,10 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::hash::BuildHasher;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::error::OpenError;
+use super::{open, private};
 
 /// The file every open store locks together with others, and a restore alone.
 const GATE: &str = "gate";
@@ -34,17 +41,36 @@ fn fresh_name() -> String {
     format!("{:016x}{:016x}", random(), random())
 }
 
-fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).truncate(false).write(true).open(path)
+/// Opening a pipe waits for its other end, and a device may do anything.
+fn is_odd(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file())
+}
+
+fn refuse_odd(path: &Path) -> io::Result<()> {
+    if is_odd(path) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{}` is no ordinary file", path.display())));
+    }
+    Ok(())
+}
+
+fn make(path: &Path) -> io::Result<File> {
+    refuse_odd(path)?;
+    private::open(path, OpenOptions::new().create(true).truncate(false))
+}
+
+/// A lock file that is there.
+fn there(path: &Path) -> io::Result<File> {
+    refuse_odd(path)?;
+    File::open(path)
 }
 
 /// Makes `path` and locks it with `lock`; a file that was removed in between by whoever left is made again.
-fn locked(path: &Path, lock: impl Fn(&File) -> io::Result<bool>) -> io::Result<Option<File>> {
+fn locked(path: &Path, mut lock: impl FnMut(&File) -> io::Result<bool>) -> io::Result<Option<File>> {
     loop {
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
+            private::folder(folder)?;
         }
-        match open(path) {
+        match make(path) {
             Ok(file) if !lock(&file)? => return Ok(None),
             Ok(file) if path.exists() => return Ok(Some(file)),
             Ok(_) => {}
@@ -63,16 +89,37 @@ fn at_once(result: Result<(), TryLockError>) -> io::Result<bool> {
     }
 }
 
+/// Goes through the gate with others; `None` where somebody kept it shut for all of `patience`.
+fn enter(gate: &Path, mut patience: Duration) -> io::Result<Option<File>> {
+    locked(gate, |file| {
+        while !at_once(file.try_lock_shared())? {
+            if patience.is_zero() {
+                return Ok(false);
+            }
+            open::pause_for(open::PAUSE);
+            patience = patience.saturating_sub(open::PAUSE);
+        }
+        Ok(true)
+    })
+}
+
 impl Holder {
-    /// Makes and locks a file of a fresh name. Waits for a restore to end.
-    pub(super) fn new(database: &Path) -> io::Result<Self> {
+    /// Makes and locks a file of a fresh name. Waits for a restore to end, for about `patience`.
+    pub(super) fn new(database: &Path, patience: Duration) -> Result<Self, OpenError> {
         let folder = folder(database);
-        let gate = locked(&folder.join(GATE), |file| file.lock_shared().map(|()| true))?;
+        let gate = folder.join(GATE);
+        let failed = |error| OpenError::from_io(database, error);
+        if is_odd(&gate) {
+            return Err(OpenError::OddGate { path: database.to_owned(), gate });
+        }
+        let Some(entered) = enter(&gate, patience).map_err(failed)? else {
+            return Err(OpenError::Shut { path: database.to_owned(), gate });
+        };
         loop {
             let name = fresh_name();
             let path = folder.join(&name);
-            if let Some(file) = locked(&path, |file| at_once(file.try_lock()))? {
-                return Ok(Self { name, path, own: Some(file), gate });
+            if let Some(file) = locked(&path, |file| at_once(file.try_lock())).map_err(failed)? {
+                return Ok(Self { name, path, own: Some(file), gate: Some(entered) });
             }
         }
     }
@@ -97,7 +144,7 @@ impl Drop for Holder {
 /// Removes the gate and the folder where nobody else is behind it.
 fn leave(folder: &Path) {
     let gate = folder.join(GATE);
-    if let Ok(file) = File::open(&gate)
+    if let Ok(file) = there(&gate)
         && file.try_lock().is_ok()
     {
         let _gone = std::fs::remove_file(&gate);
@@ -131,7 +178,7 @@ impl Drop for Alone {
 
 /// Whether the holder of this name lives, in whichever process.
 pub(super) fn is_alive(database: &Path, name: &str) -> bool {
-    match File::open(folder(database).join(name)) {
+    match there(&folder(database).join(name)) {
         Ok(file) => matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)),
         Err(_) => false,
     }
@@ -147,7 +194,7 @@ fn names(database: &Path) -> Vec<String> {
 pub(super) fn sweep(database: &Path) {
     for name in names(database) {
         let path = folder(database).join(name);
-        if let Ok(file) = File::open(&path)
+        if let Ok(file) = there(&path)
             && file.try_lock().is_ok()
         {
             let _gone = std::fs::remove_file(&path);

@@ -43,7 +43,7 @@ pub(super) struct Keeper {
 impl Keeper {
     /// Starts the thread; it looks for leftovers first.
     pub(super) fn start(path: PathBuf, health: Arc<Health>, tidying: Tidying) -> Result<Self, OpenError> {
-        let connection = open::read_write(&path, "FULL")?;
+        let connection = open::read_write(&path, "FULL", None)?;
         connection.busy_timeout(INSIST).map_err(|error| OpenError::from_sqlite(&path, error))?;
         let (queue, receiver) = sync_channel(4);
         let thread = std::thread::Builder::new().name("store-keeper".to_owned()).spawn(move || {

@@ -39,6 +39,12 @@ impl LedgerStore for SqliteStore {
         Box::pin(self.readers.read(move |connection| last_served(connection, &agent)))
     }
 
+    fn are_served_last(&self, versions: Vec<(AgentId, String)>) -> StoreResult<'_, Vec<bool>> {
+        Box::pin(self.readers.read(move |connection| {
+            versions.iter().map(|(agent, fingerprint)| is_served_last(connection, agent, fingerprint)).collect()
+        }))
+    }
+
     fn version<'a>(&'a self, agent: &'a AgentId, fingerprint: &'a str) -> StoreResult<'a, Option<Version>> {
         let (agent, fingerprint) = (agent.clone(), fingerprint.to_owned());
         Box::pin(self.readers.read(move |connection| version(connection, &agent, &fingerprint)))
@@ -169,6 +175,14 @@ fn last_served(connection: &Connection, agent: &AgentId) -> Outcome<Option<Versi
     let from = "ledger l CROSS JOIN versions v ON v.agent = l.agent AND v.fingerprint = l.fingerprint";
     let rest = "WHERE l.agent = ?1 AND l.change <> 'removed' ORDER BY l.seq DESC LIMIT 1";
     Ok(versions(connection, from, rest, [agent.as_str()])?.pop())
+}
+
+fn is_served_last(connection: &Connection, agent: &AgentId, fingerprint: &str) -> Outcome<bool> {
+    let sql = "SELECT change <> 'removed' AND fingerprint = ?2 AND EXISTS \
+               (SELECT 1 FROM versions WHERE agent = ?1 AND fingerprint = ?2) \
+               FROM ledger WHERE agent = ?1 ORDER BY seq DESC LIMIT 1";
+    let mut statement = connection.prepare_cached(sql)?;
+    Ok(statement.query_row((agent.as_str(), fingerprint), |row| row.get(0)).optional()?.unwrap_or(false))
 }
 
 fn version(connection: &Connection, agent: &AgentId, text: &str) -> Outcome<Option<Version>> {

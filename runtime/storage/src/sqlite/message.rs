@@ -9,12 +9,26 @@ use super::error::{Outcome, fail};
 use super::row::{self, Encoded, place};
 use super::thread::{self, Found};
 use super::writer::Group;
+use crate::budget::Budget;
 
-fn collect(connection: &Connection, sql: &str, values: impl Params) -> Outcome<Vec<StoredMessage>> {
+pub(super) fn collect(connection: &Connection, sql: &str, values: impl Params) -> Outcome<Vec<StoredMessage>> {
+    collect_within(connection, sql, values, Budget::endless())
+}
+
+/// The first rows that fit into the budget.
+fn collect_within(
+    connection: &Connection,
+    sql: &str,
+    values: impl Params,
+    mut budget: Budget,
+) -> Outcome<Vec<StoredMessage>> {
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query(values)?;
     let mut messages = Vec::new();
     while let Some(row) = rows.next()? {
+        if !budget.takes(row::stored_bytes(row)?) {
+            break;
+        }
         messages.push(row::read(row)?);
     }
     Ok(messages)
@@ -34,7 +48,8 @@ pub(super) fn tail(
         columns("m")
     );
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let mut rows = collect(connection, &sql, (key.resource.as_str(), key.thread.as_str(), before, limit))?;
+    let range = (key.resource.as_str(), key.thread.as_str(), before, limit);
+    let mut rows = collect_within(connection, &sql, range, Budget::answer())?;
     rows.reverse();
     Ok(rows)
 }
@@ -54,10 +69,9 @@ pub(super) fn page(connection: &Connection, key: &ThreadKey, query: &MessageQuer
             None => return fail(StoreErrorKind::NotFound, "no such message"),
         },
     };
-    let direction = match query.direction {
-        Direction::Ascending => "ASC",
-        Direction::Descending => "DESC",
-    };
+    if thread.messages != thread.last_seq {
+        return page_with_gaps(connection, &thread, query, end);
+    }
     // Seqs are 1, 2, 3 … without a gap, so a page is a range of them and the count before `end` is known.
     let total = end - 1;
     let skip = i64::try_from(query.offset).unwrap_or(i64::MAX).min(total);
@@ -66,16 +80,56 @@ pub(super) fn page(connection: &Connection, key: &ThreadKey, query: &MessageQuer
         Direction::Ascending => 1 + skip,
         Direction::Descending => end - skip - take,
     };
-    let sql =
-        format!("SELECT {} FROM messages WHERE place >= ?1 AND place < ?2 ORDER BY place {direction}", row::COLUMNS);
+    let sql = format!(
+        "SELECT {} FROM messages WHERE place >= ?1 AND place < ?2 ORDER BY place {}",
+        row::COLUMNS,
+        direction(query)
+    );
     let range = (place(thread.number, first), place(thread.number, first + take));
-    let rows = collect(connection, &sql, range)?;
-    let more = skip + take < total;
-    let next = rows.last().filter(|_| more).map(|last| last.message.id.as_str().to_owned());
-    Ok(Page { rows, total: total.cast_unsigned(), next })
+    let rows = collect_within(connection, &sql, range, Budget::answer())?;
+    Ok(page_of(rows, total, skip))
 }
 
-fn seq_of(connection: &Connection, thread: &Found, id: &str) -> Outcome<Option<i64>> {
+fn direction(query: &MessageQuery) -> &'static str {
+    match query.direction {
+        Direction::Ascending => "ASC",
+        Direction::Descending => "DESC",
+    }
+}
+
+/// The page after `skip` rows of `total`.
+fn page_of(rows: Vec<StoredMessage>, total: i64, skip: i64) -> Page<StoredMessage> {
+    let seen = skip.saturating_add(i64::try_from(rows.len()).unwrap_or(i64::MAX));
+    let next = rows.last().filter(|_| seen < total).map(|last| last.message.id.as_str().to_owned());
+    Page { rows, total: total.cast_unsigned(), next }
+}
+
+/// The same where messages were deleted: rows are skipped one by one, and counted when `before` names one.
+fn page_with_gaps(
+    connection: &Connection,
+    thread: &Found,
+    query: &MessageQuery,
+    end: i64,
+) -> Outcome<Page<StoredMessage>> {
+    let (first, end) = (place(thread.number, 1), place(thread.number, end));
+    let total = if query.before.is_none() {
+        thread.messages
+    } else {
+        let sql = "SELECT count(*) FROM messages WHERE place >= ?1 AND place < ?2";
+        connection.prepare_cached(sql)?.query_row((first, end), |row| row.get(0))?
+    };
+    let sql = format!(
+        "SELECT {} FROM messages WHERE place >= ?1 AND place < ?2 ORDER BY place {} LIMIT ?3 OFFSET ?4",
+        row::COLUMNS,
+        direction(query)
+    );
+    let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
+    let offset = i64::try_from(query.offset).unwrap_or(i64::MAX);
+    let rows = collect_within(connection, &sql, (first, end, limit, offset), Budget::answer())?;
+    Ok(page_of(rows, total, offset))
+}
+
+pub(super) fn seq_of(connection: &Connection, thread: &Found, id: &str) -> Outcome<Option<i64>> {
     let sql = "SELECT seq FROM messages WHERE thread = ?1 AND id = ?2";
     Ok(connection.prepare_cached(sql)?.query_row((thread.number, id), |row| row.get(0)).optional()?)
 }
@@ -111,7 +165,13 @@ pub(super) fn add(
     if seq > i64::from(u32::MAX) {
         return fail(StoreErrorKind::Full, "the thread has reached its largest number of messages");
     }
-    encoded.insert(group, thread.number, seq, turn)?;
+    let mut created_at = encoded.message.created_at.millis();
+    if turn.is_some() {
+        // It may have waited long for another turn's answer, which is dated later.
+        created_at = created_at.max(thread.earliest);
+        thread.earliest = created_at;
+    }
+    encoded.insert(group, thread.number, seq, turn, created_at)?;
     thread.last_seq = seq;
     match encoded.author() {
         Some(agent) if thread.agent.as_deref() != Some(agent.as_str()) => {

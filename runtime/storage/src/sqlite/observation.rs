@@ -15,11 +15,13 @@ use rusqlite::{Connection, Row, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use super::error::{Failure, Health, OpenError, Outcome};
+use super::schema::Ours;
 use super::{open, row, schema};
 
 /// Marks these files among SQLite's: "Robs".
 const APPLICATION_ID: i32 = 0x526f_6273;
 const VERSION: u32 = 1;
+pub(super) const OURS: Ours = Ours { newest: VERSION, application: APPLICATION_ID };
 /// Batches waiting; more are refused, and the recorder counts them as lost.
 const QUEUE: usize = 64;
 /// Most spans of a trace that are given.
@@ -100,10 +102,10 @@ pub fn open_observations(path: impl AsRef<Path>, options: ObservationOptions) ->
 
 fn connect(path: &Path) -> Result<Connection, OpenError> {
     let sorted = |error| OpenError::from_sqlite(path, error);
-    open::look_first(path, VERSION, APPLICATION_ID)?;
-    let mut connection = open::read_write(path, "NORMAL")?;
+    open::look_first(path, OURS)?;
+    let mut connection = open::read_write(path, "NORMAL", Some(OURS))?;
     let marks = schema::marks(&connection).map_err(sorted)?;
-    if !schema::judge(path, marks, VERSION, APPLICATION_ID)? {
+    if !OURS.judge(path, marks)? {
         let change = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sorted)?;
         if schema::marks(&change).map_err(sorted)?.0 == 0 {
             change.execute_batch(V1).map_err(sorted)?;

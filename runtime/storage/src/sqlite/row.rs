@@ -78,8 +78,15 @@ impl Encoded {
         self.message.origin.as_ref().filter(|_| self.message.role == Role::Assistant).map(|origin| &origin.agent)
     }
 
-    /// Writes it as the thread's row `seq`. A taken id is a `Conflict`.
-    pub(super) fn insert(&self, group: &Group<'_>, thread: i64, seq: i64, turn: Option<&TurnId>) -> Outcome<()> {
+    /// Writes it as the thread's row `seq`, dated `created_at`. A taken id is a `Conflict`.
+    pub(super) fn insert(
+        &self,
+        group: &Group<'_>,
+        thread: i64,
+        seq: i64,
+        turn: Option<&TurnId>,
+        created_at: i64,
+    ) -> Outcome<()> {
         let sql = "INSERT INTO messages (place, thread, seq, id, turn, role, status, created_at, parts, agent, \
                    generation, fingerprint, metadata) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
         let origin = self.message.origin.as_ref();
@@ -91,7 +98,7 @@ impl Encoded {
             turn.map(TurnId::as_str),
             self.message.role.as_str(),
             self.message.status.as_str(),
-            self.message.created_at.millis(),
+            created_at,
             &self.parts,
             origin.map(|origin| origin.agent.as_str()),
             origin.map(|origin| origin.generation.cast_signed()),
@@ -104,7 +111,7 @@ impl Encoded {
 
     /// Overwrites the turn's own assistant row of this id; false when there is none.
     pub(super) fn overwrite(&self, group: &Group<'_>, thread: i64, turn: &TurnId) -> Outcome<bool> {
-        let sql = "UPDATE messages SET role = ?4, status = ?5, created_at = ?6, parts = ?7, agent = ?8, \
+        let sql = "UPDATE messages SET role = ?4, status = ?5, created_at = max(created_at, ?6), parts = ?7, agent = ?8, \
                    generation = ?9, fingerprint = ?10, metadata = ?11 \
                    WHERE thread = ?1 AND id = ?2 AND turn = ?3 AND role = 'assistant'";
         let origin = self.message.origin.as_ref();
@@ -132,6 +139,16 @@ impl Encoded {
         }
         error.into()
     }
+}
+
+/// The bytes of a row's parts and metadata, before anything of it is decoded.
+pub(super) fn stored_bytes(row: &Row<'_>) -> Outcome<usize> {
+    let bytes = |column: usize| -> Outcome<usize> {
+        let text =
+            row.get_ref(column)?.as_str_or_null().map_err(|error| internal(format!("column {column}: {error}")))?;
+        Ok(text.map_or(0, str::len))
+    };
+    Ok(bytes(6)? + bytes(10)?)
 }
 
 /// A row of [`COLUMNS`] as a message.

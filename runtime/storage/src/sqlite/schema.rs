@@ -11,10 +11,10 @@ use super::error::OpenError;
 pub(super) const APPLICATION_ID: i32 = 0x5273_7472;
 
 /// Migrations in order; the n-th (from 1) makes version n. Released ones are never changed.
-pub(super) const MIGRATIONS: &[&str] = &[V1, V2];
+pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3];
 
 /// Every table of the newest version, for the look at their roots when a file is opened.
-const TABLES: &[&str] = &[
+pub(super) const TABLES: &[&str] = &[
     "schema_versions",
     "counters",
     "threads",
@@ -26,6 +26,18 @@ const TABLES: &[&str] = &[
     "versions",
     "ledger",
     "pins",
+    "working_threads",
+    "working_owners",
+    "feed",
+    "owners",
+    "spaces",
+    "shelves",
+    "vectors",
+    "runs",
+    "settled",
+    "terms",
+    "words",
+    "words_moving",
 ];
 
 const V1: &str = "
@@ -156,6 +168,104 @@ CREATE TABLE pins (
 ) STRICT, WITHOUT ROWID;
 ";
 
+const V3: &str = "
+-- Sub-agents' threads by activity, beside the listed ones of threads_by_activity.
+CREATE INDEX threads_below_by_activity ON threads (resource, active) WHERE dead = 0 AND parent IS NOT NULL;
+-- Copies being made (dead = 2): invisible until whole; without a lease, left by a process that died.
+CREATE INDEX threads_in_making ON threads (resource, id) WHERE dead = 2;
+
+-- Working memories. A cleared one keeps its row, so that an old version never fits again.
+CREATE TABLE working_threads (
+  thread     INTEGER PRIMARY KEY REFERENCES threads (number) ON DELETE CASCADE,
+  text       TEXT,                               -- NULL: cleared
+  version    INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE working_owners (
+  resource   TEXT PRIMARY KEY,
+  text       TEXT,
+  version    INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What the model calls of a turn were given.
+CREATE TABLE feed (
+  number INTEGER PRIMARY KEY,                    -- in the order written
+  thread INTEGER NOT NULL REFERENCES threads (number) ON DELETE CASCADE,
+  turn   TEXT NOT NULL,
+  step   INTEGER NOT NULL,
+  at     INTEGER NOT NULL,
+  record TEXT NOT NULL                           -- a JSON object
+) STRICT;
+CREATE UNIQUE INDEX feed_by_step ON feed (thread, turn, step);
+CREATE INDEX feed_by_thread ON feed (thread);
+CREATE INDEX feed_by_time ON feed (at);
+
+-- Grows whenever a recall index changes: what is cached over it is dropped.
+INSERT INTO counters VALUES ('index', 0);
+
+-- Owners with a recall index. The number stands in the words of their messages and is never given twice.
+CREATE TABLE owners (
+  number   INTEGER PRIMARY KEY AUTOINCREMENT,
+  resource TEXT NOT NULL UNIQUE,
+  arrivals INTEGER NOT NULL DEFAULT 0            -- threads that came from another owner
+) STRICT;
+
+-- Names of embedders with version and dimensions.
+CREATE TABLE spaces (
+  number INTEGER PRIMARY KEY,
+  name   TEXT NOT NULL UNIQUE
+) STRICT;
+
+-- A thread's entries of one space.
+CREATE TABLE shelves (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  thread INTEGER NOT NULL REFERENCES threads (number) ON DELETE CASCADE,
+  space  INTEGER NOT NULL REFERENCES spaces (number),
+  owner  INTEGER NOT NULL                        -- of the thread, as it is now
+) STRICT;
+CREATE UNIQUE INDEX shelves_by_thread ON shelves (thread, space);
+CREATE INDEX shelves_by_owner ON shelves (owner, space, number);
+
+-- Entries, those of a shelf together and in order; with all that a scan needs of the message.
+CREATE TABLE vectors (
+  place      INTEGER PRIMARY KEY,                -- shelf * 2^32 + seq
+  role       TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  vector     BLOB                                -- f32, little-endian; NULL: the words alone
+) STRICT;
+
+-- Which seqs of a shelf have an entry: runs without a gap. What lies between them is still to be done.
+CREATE TABLE runs (
+  shelf INTEGER NOT NULL,
+  first INTEGER NOT NULL,
+  last  INTEGER NOT NULL,
+  PRIMARY KEY (shelf, first)
+) STRICT, WITHOUT ROWID;
+
+-- An owner's threads whose activity lies in the range have nothing left to do in the space.
+CREATE TABLE settled (
+  owner INTEGER NOT NULL,
+  space INTEGER NOT NULL,
+  lower INTEGER NOT NULL,
+  upper INTEGER NOT NULL,
+  PRIMARY KEY (owner, space)
+) STRICT, WITHOUT ROWID;
+
+-- The words of messages as they were given, and the index over them: it holds no text of its own and is written anew
+-- from here when a thread changes its owner.
+CREATE TABLE terms (
+  place INTEGER PRIMARY KEY,                     -- as in messages
+  terms TEXT NOT NULL
+) STRICT;
+CREATE VIRTUAL TABLE words USING fts5 (
+  terms, content = '', contentless_delete = 1, detail = 'none', tokenize = 'ascii'
+);
+CREATE TABLE words_moving (
+  thread INTEGER PRIMARY KEY REFERENCES threads (number) ON DELETE CASCADE
+) STRICT;
+";
+
 /// What to run: the released migrations, and in tests one more.
 pub(super) fn plan(extra: Option<&'static str>) -> Vec<&'static str> {
     MIGRATIONS.iter().copied().chain(extra).collect()
@@ -168,27 +278,53 @@ pub(super) fn marks(connection: &Connection) -> rusqlite::Result<(u32, i32)> {
     Ok((u32::try_from(version).unwrap_or(u32::MAX), application))
 }
 
-/// Judges the marks of a file: `Ok(true)` when it is of the newest version.
-pub(super) fn judge(path: &Path, marks: (u32, i32), newest: u32, application: i32) -> Result<bool, OpenError> {
-    let (version, found) = marks;
-    if found != application && (version, found) != (0, 0) {
-        return Err(OpenError::Foreign { path: path.to_owned() });
+/// The files a store calls its own: the newest version it knows, and its mark.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ours {
+    pub(super) newest: u32,
+    pub(super) application: i32,
+}
+
+impl Ours {
+    /// Those of the sessions store when it knows this plan.
+    pub(super) fn sessions(plan: &[&str]) -> Self {
+        Self { newest: u32::try_from(plan.len()).unwrap_or(u32::MAX), application: APPLICATION_ID }
     }
-    if version > newest {
-        return Err(OpenError::Newer { path: path.to_owned(), found: version, supported: newest });
+
+    /// Judges the marks of a file: `Ok(true)` when it is of the newest version.
+    pub(super) fn judge(self, path: &Path, marks: (u32, i32)) -> Result<bool, OpenError> {
+        let (version, found) = marks;
+        if found != self.application && marks != (0, 0) {
+            return Err(OpenError::Foreign { path: path.to_owned() });
+        }
+        if version > self.newest {
+            return Err(OpenError::Newer { path: path.to_owned(), found: version, supported: self.newest });
+        }
+        Ok(version == self.newest)
     }
-    Ok(version == newest)
+
+    /// Judges what a connection sees: its marks, and that a file without marks holds nothing at all. Gives the version.
+    /// The outer failure is one of looking.
+    pub(super) fn look(self, path: &Path, connection: &Connection) -> rusqlite::Result<Result<u32, OpenError>> {
+        let unmarked = |connection| Ok::<_, rusqlite::Error>(marks(connection)? == (0, 0));
+        // Asked again after: another process of ours may have made tables and marks in between.
+        if unmarked(connection)? && !is_empty(connection)? && unmarked(connection)? {
+            return Ok(Err(OpenError::Foreign { path: path.to_owned() }));
+        }
+        let marks = marks(connection)?;
+        Ok(self.judge(path, marks).map(|_| marks.0))
+    }
 }
 
 /// Brings the file to the newest version in one transaction, with a copy of an older file kept beside it first.
 /// Safe while other processes do the same: the version is looked at again under the write lock.
 pub(super) fn migrate(connection: &mut Connection, path: &Path, plan: &[&str], now: i64) -> Result<(), OpenError> {
     let sorted = |error| OpenError::from_sqlite(path, error);
-    let newest = u32::try_from(plan.len()).unwrap_or(u32::MAX);
-    if !judge(path, marks(connection).map_err(sorted)?, newest, APPLICATION_ID)? {
+    let ours = Ours::sessions(plan);
+    if !ours.judge(path, marks(connection).map_err(sorted)?)? {
         let change = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sorted)?;
         let found = marks(&change).map_err(sorted)?;
-        if judge(path, found, newest, APPLICATION_ID)? {
+        if ours.judge(path, found)? {
             return Ok(());
         }
         if found.0 > 0 {
@@ -199,7 +335,7 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path, plan: &[&str], n
         run(&change, plan, found.0, now).map_err(sorted)?;
         change.commit().map_err(sorted)?;
     }
-    look_at_roots(connection).map_err(sorted)
+    look_at_roots(connection, TABLES).map_err(sorted)
 }
 
 fn run(change: &Connection, plan: &[&str], from: u32, now: i64) -> rusqlite::Result<()> {
@@ -218,8 +354,8 @@ fn is_empty(connection: &Connection) -> rusqlite::Result<bool> {
 }
 
 /// One row of each table: damage at the top of the file shows here. No scan.
-fn look_at_roots(connection: &Connection) -> rusqlite::Result<()> {
-    for table in TABLES {
+pub(super) fn look_at_roots(connection: &Connection, tables: &[impl std::fmt::Display]) -> rusqlite::Result<()> {
+    for table in tables {
         match connection.query_row(&format!("SELECT 1 FROM {table} LIMIT 1"), [], |_| Ok(())) {
             Ok(()) | Err(rusqlite::Error::QueryReturnedNoRows) => {}
             Err(error) => return Err(error),

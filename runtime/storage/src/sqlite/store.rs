@@ -10,13 +10,14 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::error::{Health, OpenError};
+use super::error::{Health, OpenError, is_full};
 use super::holder::Holder;
 use super::keeper::{Keeper, Tidying};
 use super::open::Options;
 use super::reader::{ReaderThreads, Readers};
+use super::recall::IndexWatch;
 use super::turn::Desk;
-use super::writer::{QUEUE, SLICE, Writer, WriterThread};
+use super::writer::{QUEUE, Writer, WriterThread};
 use super::{copy, erase};
 use crate::line::Lines;
 
@@ -34,6 +35,7 @@ pub struct SqliteStore {
     /// Held by the ledger's write under way, so that writes end in the order they came.
     pub(super) ledger: Arc<tokio::sync::Mutex<()>>,
     pub(super) ended: watch::Receiver<bool>,
+    pub(super) index: Arc<IndexWatch>,
     _thread: Thread,
 }
 
@@ -83,20 +85,24 @@ impl SqliteStore {
             holder: holder.name().to_owned(),
             clock: Arc::clone(&options.clock),
             lines: Arc::<Lines>::default(),
+            ids: Arc::clone(&options.ids),
         });
+        let index = Arc::new(IndexWatch::start(&path)?);
+        let thread_index = Arc::clone(&index);
         let (end, ended) = watch::channel(false);
-        let slice = options.trial.slice.unwrap_or(SLICE);
-        let work = WriterThread { connection, queue: receiver, health: Arc::clone(&health), keeper, slice };
+        let work = WriterThread::new(connection, receiver, Arc::clone(&health), keeper, options.trial.slice);
         let thread_health = Arc::clone(&health);
         let thread = std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
             let (connection, keeper) = work.run();
+            thread_index.close();
             finish(connection, keeper, reader_threads, &thread_health);
             drop(holder);
             let _unheard = end.send(true);
         });
         let thread = thread.map_err(|error| OpenError::Other { path, source: error.into() })?;
         let ledger = Arc::default();
-        Ok(Self { closing, desk, health, writer, readers, ledger, ended, _thread: Thread(Some(thread)) })
+        let _thread = Thread(Some(thread));
+        Ok(Self { closing, desk, health, writer, readers, ledger, ended, index, _thread })
     }
 
     /// The resolved path of the file.
@@ -131,10 +137,6 @@ impl SqliteStore {
         thread.map_err(|error| failed(error.to_string()))?;
         answer.await.map_err(|error| failed(error.to_string()))?
     }
-}
-
-fn is_full(error: &rusqlite::Error) -> bool {
-    error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
 }
 
 /// The writer's connection is closed last, so that the last checkpoint is its own.

@@ -20,6 +20,10 @@ const COLUMNS: &str =
 pub(super) struct Found {
     pub(super) number: i64,
     pub(super) last_seq: i64,
+    /// How many messages it holds; fewer than seqs when some were deleted.
+    pub(super) messages: i64,
+    /// No row of a turn is dated before this: when the thread last changed; anything in a thread without rows.
+    pub(super) earliest: i64,
     pub(super) agent: Option<String>,
     /// Whether it stands in lists and counts.
     pub(super) listed: bool,
@@ -34,14 +38,23 @@ pub(super) struct Lease {
 
 /// Finds a living thread.
 pub(super) fn find(connection: &Connection, key: &ThreadKey) -> Outcome<Option<Found>> {
-    let sql = "SELECT t.number, t.last_seq, t.agent, t.parent IS NULL, l.turn, l.holder FROM threads t \
+    let sql = "SELECT t.number, t.last_seq, t.messages, t.agent, t.parent IS NULL, l.turn, l.holder, t.updated_at \
+               FROM threads t \
                LEFT JOIN leases l ON l.thread = t.number WHERE t.resource = ?1 AND t.id = ?2 AND t.dead = 0";
     let found = connection.prepare_cached(sql)?.query_row((key.resource.as_str(), key.thread.as_str()), |row| {
-        let lease = match (row.get(4)?, row.get(5)?) {
+        let lease = match (row.get(5)?, row.get(6)?) {
             (Some(turn), Some(holder)) => Some(Lease { turn, holder }),
             _ => None,
         };
-        Ok(Found { number: row.get(0)?, last_seq: row.get(1)?, agent: row.get(2)?, listed: row.get(3)?, lease })
+        Ok(Found {
+            number: row.get(0)?,
+            last_seq: row.get(1)?,
+            messages: row.get(2)?,
+            earliest: if row.get::<_, i64>(1)? == 0 { i64::MIN } else { row.get(7)? },
+            agent: row.get(3)?,
+            listed: row.get(4)?,
+            lease,
+        })
     });
     Ok(found.optional()?)
 }
@@ -101,12 +114,14 @@ pub(super) fn insert(group: &mut Group<'_>, key: &ThreadKey, new: &NewThread, no
     let found = Found {
         number: group.connection.last_insert_rowid(),
         last_seq: 0,
+        messages: 0,
+        earliest: i64::MIN,
         agent: agent.map(str::to_owned),
         listed: new.parent.is_none(),
         lease: None,
     };
     if found.listed {
-        count(group, key, "")?;
+        count(group, key.resource.as_str(), "")?;
     }
     if let Some(agent) = agent {
         take_part(group, key, &found, agent, number)?;
@@ -121,7 +136,7 @@ pub(super) fn take_part(group: &Group<'_>, key: &ThreadKey, thread: &Found, agen
     let resource = thread.listed.then_some(key.resource.as_str());
     let fresh = group.connection.prepare_cached(sql)?.execute((thread.number, agent, resource, at))? > 0;
     if fresh && thread.listed {
-        count(group, key, agent)?;
+        count(group, key.resource.as_str(), agent)?;
     }
     Ok(())
 }
@@ -131,7 +146,8 @@ pub(super) fn take_part(group: &Group<'_>, key: &ThreadKey, thread: &Found, agen
 pub(super) fn grown(group: &mut Group<'_>, thread: &Found, messages: usize, now: i64) -> Outcome<()> {
     let number = group.next_number()?;
     let sql = "UPDATE threads SET last_seq = ?2, messages = messages + ?3, active = ?4, changed = ?4, \
-               updated_at = ?5 WHERE number = ?1";
+               updated_at = max(updated_at, ?5) WHERE number = ?1";
+    let now = now.max(thread.earliest);
     let messages = i64::try_from(messages).unwrap_or(0);
     group.connection.prepare_cached(sql)?.execute((thread.number, thread.last_seq, messages, number, now))?;
     if thread.listed {
@@ -144,7 +160,7 @@ pub(super) fn grown(group: &mut Group<'_>, thread: &Found, messages: usize, now:
 /// The same for a change that brings no message.
 pub(super) fn changed(group: &mut Group<'_>, thread: &Found, now: i64) -> Outcome<()> {
     let number = group.next_number()?;
-    let sql = "UPDATE threads SET changed = ?2, updated_at = ?3 WHERE number = ?1";
+    let sql = "UPDATE threads SET changed = ?2, updated_at = max(updated_at, ?3) WHERE number = ?1";
     group.connection.prepare_cached(sql)?.execute((thread.number, number, now))?;
     if thread.listed {
         let sql = "UPDATE participants SET changed = ?2 WHERE thread = ?1";
@@ -153,10 +169,11 @@ pub(super) fn changed(group: &mut Group<'_>, thread: &Found, now: i64) -> Outcom
     Ok(())
 }
 
-fn count(group: &Group<'_>, key: &ThreadKey, agent: &str) -> Outcome<()> {
+/// Counts one listed thread more of an owner (agent ``), or of those an agent took part in.
+pub(super) fn count(group: &Group<'_>, resource: &str, agent: &str) -> Outcome<()> {
     let sql = "INSERT INTO owner_counts (resource, agent, threads) VALUES (?1, ?2, 1) \
                ON CONFLICT (resource, agent) DO UPDATE SET threads = threads + 1";
-    group.connection.prepare_cached(sql)?.execute((key.resource.as_str(), agent))?;
+    group.connection.prepare_cached(sql)?.execute((resource, agent))?;
     Ok(())
 }
 

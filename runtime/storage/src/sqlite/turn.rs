@@ -4,14 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use roster_model::id::{ThreadKey, TurnId};
+use roster_model::id::{IdSource, ThreadKey, TurnId};
 use roster_model::message::{MessageStatus, Seq};
 use roster_model::storage::{BeginTurn, Begun, NewThread, SaveAnswer, StoreError, StoreErrorKind};
 use roster_model::time::Clock;
+use rusqlite::OptionalExtension;
 
 use super::error::{Outcome, fail};
 use super::message::add;
-use super::row::Encoded;
+use super::row::{self, Encoded};
 use super::thread::{self, Found, Lease};
 use super::writer::{Group, Writer};
 use super::{erase, holder};
@@ -26,11 +27,13 @@ pub(super) struct Desk {
     pub(super) holder: String,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) lines: Arc<Lines>,
+    /// Of copied messages.
+    pub(super) ids: Arc<dyn IdSource>,
 }
 
 impl Desk {
     /// Whether a lease still counts: its turn lives here, or its holder lives elsewhere.
-    fn is_alive(&self, lease: &Lease) -> bool {
+    pub(super) fn is_alive(&self, lease: &Lease) -> bool {
         if lease.holder == self.holder {
             TurnId::new(&lease.turn).is_ok_and(|turn| self.lines.is_live(&turn))
         } else {
@@ -101,7 +104,7 @@ fn take(group: &mut Group<'_>, desk: &Desk, opening: &Opening) -> Outcome<Taken>
             found
         }
     };
-    let empty = thread.last_seq == 0;
+    let empty = thread.messages == 0;
     let seed: &[Encoded] = if empty { &opening.seed } else { &[] };
     let first = thread.last_seq + 1;
     for encoded in seed.iter().chain([&opening.question]) {
@@ -156,7 +159,7 @@ fn write(
     now: i64,
 ) -> Outcome<()> {
     if encoded.overwrite(group, thread.number, turn)? {
-        return thread::changed(group, thread, now);
+        return thread::changed(group, thread, now.max(encoded.message.created_at.millis()));
     }
     if !held && !is_newest(group, thread, turn)? {
         let status = MessageStatus::Interrupted.as_str();
@@ -175,7 +178,9 @@ fn has_row_of(group: &Group<'_>, thread: &Found, turn: &TurnId) -> Outcome<bool>
 }
 
 fn is_newest(group: &Group<'_>, thread: &Found, turn: &TurnId) -> Outcome<bool> {
-    let sql = "SELECT turn IS ?2 FROM messages WHERE place = ?1";
-    let place = super::row::place(thread.number, thread.last_seq);
-    Ok(group.connection.prepare_cached(sql)?.query_row((place, turn.as_str()), |row| row.get(0))?)
+    // The newest that is there: the last seqs may be of deleted messages.
+    let sql = "SELECT turn IS ?3 FROM messages WHERE place > ?1 AND place <= ?2 ORDER BY place DESC LIMIT 1";
+    let range = (row::place(thread.number, 0), row::place(thread.number, thread.last_seq), turn.as_str());
+    let newest = group.connection.prepare_cached(sql)?.query_row(range, |row| row.get(0));
+    Ok(newest.optional()?.unwrap_or(false))
 }

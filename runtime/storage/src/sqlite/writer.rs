@@ -10,14 +10,15 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::error::{Failure, Health, Outcome, again};
+use super::guard::caught;
 use super::keeper::Keeper;
 
 /// Jobs waiting for the writer; whoever comes later waits to be let into the queue, since user data waits.
 pub(super) const QUEUE: usize = 1024;
 /// Jobs in one transaction.
 const GROUP: usize = 256;
-/// How long a slice may hold up the turns.
-pub(super) const SLICE: Duration = Duration::from_millis(10);
+/// How long a slice may hold up the turns: while they come, and what it grows to while none does.
+const SLICE: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(20));
 
 /// A transaction under way.
 pub(super) struct Group<'c> {
@@ -76,7 +77,7 @@ where
         let Some(work) = self.work.take().filter(|_| !self.reply.is_closed()) else { return Ok(()) };
         let sql = |text: &str| -> rusqlite::Result<()> { group.connection.prepare_cached(text)?.execute([]).map(drop) };
         sql("SAVEPOINT job").map_err(|error| health.sort(error.into()))?;
-        let result = work(group);
+        let result = caught(|| work(group));
         // On a full disk SQLite may have rolled everything back by itself; on damage nothing may be written.
         let lost = group.connection.is_autocommit();
         let result = result.map_err(|error| health.sort(error));
@@ -100,7 +101,9 @@ where
             (Err(error), _) => Err(again(error)),
         };
         // Nobody waits any more: what the result holds is given back as it is dropped.
-        let _unheard = self.reply.send(result);
+        if let Err(Err(error)) = self.reply.send(result) {
+            unheard(&error);
+        }
     }
 }
 
@@ -174,15 +177,27 @@ fn closed() -> StoreError {
 
 /// The writer's side.
 pub(super) struct WriterThread {
-    pub(super) connection: Connection,
-    pub(super) queue: mpsc::Receiver<Work>,
-    pub(super) health: Arc<Health>,
-    pub(super) keeper: Keeper,
-    /// How long a slice may take.
-    pub(super) slice: Duration,
+    connection: Connection,
+    queue: mpsc::Receiver<Work>,
+    health: Arc<Health>,
+    keeper: Keeper,
+    /// How long every slice may take; `None`: as the turns allow.
+    pub(super) slice: Option<Duration>,
+    /// How long the next one may take.
+    next_slice: Duration,
 }
 
 impl WriterThread {
+    pub(super) fn new(
+        connection: Connection,
+        queue: mpsc::Receiver<Work>,
+        health: Arc<Health>,
+        keeper: Keeper,
+        slice: Option<Duration>,
+    ) -> Self {
+        Self { connection, queue, health, keeper, slice, next_slice: slice.unwrap_or(SLICE.0) }
+    }
+
     /// Works until the queue is closed and empty; gives the connection back for the last checkpoint.
     pub(super) fn run(mut self) -> (Connection, Keeper) {
         let mut slices: VecDeque<Slices> = VecDeque::new();
@@ -213,10 +228,8 @@ impl WriterThread {
         if jobs.is_empty() {
             return;
         }
+        self.next_slice = self.slice.unwrap_or(SLICE.0);
         let outcome = self.transaction(|group, health| jobs.iter_mut().try_for_each(|job| job.run(group, health)));
-        if let Err(error) = &outcome {
-            tracing::error!(jobs = jobs.len(), %error, "a transaction of the sessions database failed");
-        }
         let count = jobs.len();
         for job in jobs {
             job.settle(&outcome);
@@ -253,23 +266,30 @@ impl WriterThread {
             // The caller left, the work is still wanted.
             current.reply = None;
         }
-        let until = Instant::now() + self.slice;
+        let until = Instant::now() + self.next_slice;
         let step = &mut current.step;
-        let done = self.transaction(|group, health| step(group, until).map_err(|error| health.sort(error)));
+        let done = self.transaction(|group, health| caught(|| step(group, until)).map_err(|error| health.sort(error)));
         self.keeper.wrote(GROUP);
+        self.next_slice = self.slice.unwrap_or((self.next_slice * 2).min(SLICE.1));
         match done {
             Ok(false) => slices.push_back(current),
             Ok(true) => finish(current.reply, Ok(())),
-            Err(error) => {
-                tracing::error!(%error, "long work in the sessions database stopped");
-                finish(current.reply, Err(error));
-            }
+            Err(error) => finish(current.reply, Err(error)),
         }
     }
 }
 
 fn finish(reply: Option<oneshot::Sender<Result<(), StoreError>>>, result: Result<(), StoreError>) {
-    if let Some(reply) = reply {
-        let _unheard = reply.send(result);
+    let not_sent = match reply {
+        Some(reply) => reply.send(result).err(),
+        None => Some(result),
+    };
+    if let Some(Err(error)) = not_sent {
+        unheard(&error);
     }
+}
+
+/// A failure is logged by whoever asked, who knows what for; here only when nobody waits for the answer.
+fn unheard(error: &StoreError) {
+    tracing::error!(%error, "a write to the sessions database failed");
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use roster_model::message::{Message, MessageStatus};
-use roster_storage::sqlite::{Trial, open};
+use roster_storage::sqlite::{Trial, inspect, open};
 use roster_testkit::suite::conversation::{answer, begin, key, save, whole_turn};
 
 use crate::sqlite::options;
@@ -32,7 +32,21 @@ impl Process {
         Self::start_with(task, database, |_| {})
     }
 
-    pub(crate) fn start_with(task: &str, database: &Path, prepare: impl FnOnce(&mut Command)) -> Self {
+    /// The same as a user without rights; the superuser writes everywhere, an ordinary user is one already.
+    #[cfg(unix)]
+    pub(crate) fn start_unprivileged(task: &str, database: &Path) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        use std::os::unix::process::CommandExt;
+        let own = tempfile::tempdir().expect("temp folder");
+        let superuser = std::fs::metadata(own.path()).expect("metadata").uid() == 0;
+        Self::start_with(task, database, |command| {
+            if superuser {
+                command.uid(65_534).gid(65_534);
+            }
+        })
+    }
+
+    fn start_with(task: &str, database: &Path, prepare: impl FnOnce(&mut Command)) -> Self {
         let mut command = Command::new(std::env::current_exe().expect("own path"));
         command.args(["child::entry", "--exact", "--nocapture", "--test-threads=1"]);
         command.env(TASK, task).env(DATABASE, database);
@@ -75,7 +89,7 @@ impl Drop for Process {
     }
 }
 
-fn report(text: &str) {
+pub(crate) fn report(text: &str) {
     println!("\n{MARK}{text}");
     std::io::stdout().flush().expect("flushed");
 }
@@ -99,6 +113,16 @@ async fn entry() {
             Ok(_) => report("opened"),
             Err(error) => report(&error.to_string().replace('\n', " ")),
         },
+        "inspect" => match inspect(database) {
+            Ok(found) => report(&format!("{found:?}")),
+            Err(error) => report(&format!("{:?}: {}", error.kind(), error.to_string().replace('\n', " "))),
+        },
+        "backup" => {
+            let folder = tempfile::tempdir().expect("temp folder");
+            let store = open(folder.path().join("roster.db"), &options()).expect("opens");
+            report(&store.backup(database).await.expect_err("refused").to_string().replace('\n', " "));
+        }
+        "failures" => crate::log::failures(database).await,
         other => panic!("unknown task {other}"),
     }
 }

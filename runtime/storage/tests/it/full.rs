@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use roster_model::message::Part;
 use roster_model::storage::{ConversationStore, OperatorStore, StoreErrorKind};
-use roster_storage::sqlite::{Options, Trial, check_integrity, open};
+use roster_storage::sqlite::{OpenErrorKind, Options, RestoreError, Trial, check_integrity, open, restore};
 use roster_testkit::suite::conversation::{answer, begin, finish, ids, key, question, refused, save, whole_turn};
 
 use crate::sqlite::options;
@@ -105,4 +105,56 @@ async fn a_full_disk_loses_nothing_and_is_used_again_once_freed() {
     let found = check_integrity(&path, |_, _| {}).expect("looked at");
     assert_eq!(found.problems, Vec::<String>::new());
     assert_eq!(found.counts.expect("counted").messages, 5);
+}
+
+impl SmallDisk {
+    /// Leaves no space; gives the file to remove.
+    fn fill(&self) -> std::path::PathBuf {
+        let dummy = self.0.path().join("dummy");
+        assert!(std::fs::write(&dummy, vec![1; 16 << 20]).is_err(), "the dummy fills the disk");
+        dummy
+    }
+}
+
+#[tokio::test]
+async fn opening_on_a_full_disk_says_that_it_is_full() {
+    let Some(disk) = SmallDisk::new() else { return };
+    let dummy = disk.fill();
+    let path = disk.0.path().join("new").join("roster.db");
+    let error = open(&path, &options()).err().expect("refused");
+    assert_eq!(error.kind(), OpenErrorKind::Full, "{error:?}");
+    assert!(!error.kind().serves_degraded());
+    let text = error.to_string();
+    assert!(text.contains("the disk is full") && text.contains("hint: make room"), "{text}");
+    std::fs::remove_file(&dummy).expect("freed");
+    whole_turn(&open(&path, &options()).expect("opens once freed"), &key("shop", "t"), "one").await;
+}
+
+#[tokio::test]
+async fn a_copy_on_a_full_disk_says_so_and_leaves_nothing_behind() {
+    let Some(disk) = SmallDisk::new() else { return };
+    let (path, backup) = (disk.0.path().join("roster.db"), disk.0.path().join("backup.db"));
+    let store = open(&path, &options()).expect("opens");
+    whole_turn(&store, &key("shop", "t"), "one").await;
+    store.backup(&backup).await.expect("backup");
+    let dummy = disk.fill();
+    let error = store.backup(&disk.0.path().join("second.db")).await.expect_err("no space");
+    assert_eq!(error.kind, StoreErrorKind::Full, "{error:?}");
+    assert!(error.message.contains("is full\nhint: "), "{error}");
+    store.close().await;
+    drop(store);
+    let log = disk.0.path().join("roster.db-wal");
+    let bytes = || [std::fs::read(&path).expect("file"), std::fs::read(&log).unwrap_or_default()];
+    let before = bytes();
+    let refused = restore(&path, &backup);
+    assert!(matches!(refused, Err(RestoreError::Full { .. })), "{refused:?}");
+    assert!(refused.expect_err("refused").to_string().contains("the disk is full\nhint: make room"));
+    assert!(bytes() == before, "a refused restore changes nothing");
+    let names = std::fs::read_dir(disk.0.path()).expect("folder").flatten().map(|entry| entry.file_name());
+    // The log, which a full disk keeps from being folded in, is the only companion.
+    let known = ["roster.db", "roster.db-wal", "roster.db-shm", "backup.db", "dummy"];
+    let left: Vec<_> = names.filter(|name| !known.iter().any(|known| name == known)).collect();
+    assert!(left.is_empty(), "{left:?}");
+    std::fs::remove_file(&dummy).expect("freed");
+    restore(&path, &backup).expect("restored once freed");
 }

@@ -2,11 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use roster_model::feed::FeedStore;
 use roster_model::ledger::LedgerStore;
+use roster_model::recall::RecallStore;
 use roster_model::storage::{ConversationStore, ThreadOrder, ThreadQuery};
-use roster_storage::sqlite::{Options, Trial, open};
-use roster_testkit::suite::conversation::{ids, key, whole_turn};
+use roster_model::working::{MemoryScope, WorkingMemoryStore};
+use roster_storage::sqlite::{Options, Trial, check_integrity, open};
+use roster_testkit::suite::conversation::{ids, key, question, turn, whole_turn};
 use roster_testkit::suite::ledger::{agent, generations, publish, serve, version};
+use roster_testkit::suite::session::{all_vectors, hit_places, hits, owner, places};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -83,13 +87,37 @@ async fn version_2_opens_and_goes_on() {
     assert_eq!(generations(&store, "clerk").await, [3, 2, 1]);
 }
 
+#[tokio::test]
+async fn version_3_opens_and_goes_on() {
+    let (folder, path) = kept("v3.db");
+    let found = check_integrity(&path, |_, _| {}).expect("looked at");
+    assert_eq!(found.problems, Vec::<String>::new(), "closed and with words in it");
+    let store = at(&folder);
+    has_its_rows(&store).await;
+    let (shop, t0, t2) = (owner("shop"), key("shop", "t0"), key("shop", "t2"));
+    let vectors = all_vectors(&store, &shop, "hash-2", 10).await;
+    assert_eq!((places(&vectors), &vectors[0].vector), (vec![("t0".to_owned(), 1)], &vec![0.5, -1.0]));
+    assert_eq!(hit_places(&hits(&store, &shop, &["北京"]).await), [("t0".to_owned(), 1)]);
+    assert_eq!(hit_places(&hits(&store, &shop, &["c++"]).await), [("t0".to_owned(), 2)]);
+    assert_eq!(store.unindexed(&shop, "hash-2", 100).await.expect("listed").len(), 18);
+    for (scope, text) in [(MemoryScope::Thread(key("shop", "t1")), "of t1"), (MemoryScope::Resource(shop), "likes tea")]
+    {
+        let memory = store.working_memory(&scope).await.expect("read").expect("there");
+        assert_eq!((memory.text.as_str(), memory.version), (text, 1));
+    }
+    assert_eq!(store.feed(&t0, None).await.expect("feed")[0].turn, turn("t0.1"));
+    let rows = store.append(&t2, vec![question("next")]).await.expect("appended");
+    assert_eq!(rows[0].seq.0, 7, "the seqs of deleted messages are not given again");
+    assert_eq!(store.last_served(&agent("clerk")).await.expect("asked"), Some(version("clerk", "bbbbbbbb")));
+}
+
 #[test]
 fn every_old_file_becomes_what_a_new_one_is() {
     let folder = tempfile::tempdir().expect("temp folder");
     drop(at(&folder));
     let new = schema(&folder.path().join("roster.db"));
     assert!(new.len() > 20, "{new:?}");
-    for name in ["v1.db", "v2.db"] {
+    for name in ["v1.db", "v2.db", "v3.db"] {
         let (folder, path) = kept(name);
         drop(at(&folder));
         assert_eq!(schema(&path), new, "{name}");

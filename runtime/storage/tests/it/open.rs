@@ -8,7 +8,7 @@ use roster_testkit::suite::conversation::{begin, ids, key, refused, whole_turn};
 use rusqlite::Connection;
 
 use crate::child::Process;
-use crate::sqlite::{at, fresh, options};
+use crate::sqlite::{NEWEST, at, fresh, options};
 
 fn companions(database: &Path) -> Vec<PathBuf> {
     let folder = database.parent().expect("folder");
@@ -72,7 +72,7 @@ async fn a_newer_file_is_refused_with_both_versions_and_stays_byte_equal() {
     connection.pragma_update(None, "user_version", 9999).expect("set");
     connection.close().expect("closed");
     let text = refuses(&path, OpenErrorKind::Newer);
-    assert!(text.contains("9999") && text.contains("up to 2"), "{text}");
+    assert!(text.contains("9999") && text.contains(&format!("up to {NEWEST}")), "{text}");
 }
 
 #[tokio::test]
@@ -109,8 +109,28 @@ fn another_programs_database_is_foreign() {
     let connection = Connection::open(&path).expect("opens");
     connection.execute_batch("PRAGMA user_version = 0;").expect("set");
     connection.close().expect("closed");
-    let error = open(&path, &options()).err().expect("refused");
-    assert_eq!(error.kind(), OpenErrorKind::Foreign);
+    refuses(&path, OpenErrorKind::Foreign);
+}
+
+#[test]
+fn another_programs_table_that_is_only_in_its_log_is_seen_too() {
+    let folder = tempfile::tempdir().expect("temp folder");
+    let path = folder.path().join("roster.db");
+    let connection = Connection::open(&path).expect("opens");
+    connection.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE bookmarks (url TEXT);").expect("made");
+    let before = std::fs::read(&path).expect("file");
+    assert_eq!(open(&path, &options()).err().expect("refused").kind(), OpenErrorKind::Foreign);
+    assert_eq!(std::fs::read(&path).expect("file"), before, "byte-equal");
+    let tables: u32 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).expect("still usable");
+    assert_eq!(tables, 1);
+}
+
+#[tokio::test]
+async fn an_empty_file_becomes_a_store() {
+    let folder = tempfile::tempdir().expect("temp folder");
+    std::fs::write(folder.path().join("roster.db"), b"").expect("written");
+    whole_turn(&at(&folder), &key("shop", "t"), "one").await;
 }
 
 #[tokio::test]
@@ -166,16 +186,10 @@ async fn damage_found_later_makes_the_store_unavailable_and_nothing_is_written()
 #[tokio::test]
 async fn a_read_only_folder_is_named_with_mode_and_owner() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
-    use std::os::unix::process::CommandExt;
     let (folder, path) = filled().await;
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o555)).expect("mode");
     let owner = std::fs::metadata(folder.path()).expect("metadata").uid();
-    let mut child = Process::start_with("refused", &path, |command| {
-        // The superuser writes everywhere; an ordinary user is one already.
-        if owner == 0 {
-            command.uid(65_534).gid(65_534);
-        }
-    });
+    let mut child = Process::start_unprivileged("refused", &path);
     let text = child.line().expect("reported");
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).expect("mode");
     let folder = folder.path().canonicalize().expect("resolved");

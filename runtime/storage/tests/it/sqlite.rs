@@ -7,6 +7,9 @@ use roster_testkit::clock::TestClock;
 use roster_testkit::suite::conversation::Subject;
 use tempfile::TempDir;
 
+/// The newest released version of the tables.
+pub(crate) const NEWEST: u32 = 3;
+
 /// A store in a temp folder of its own.
 pub(crate) fn fresh() -> (TempDir, SqliteStore) {
     let folder = tempfile::tempdir().expect("temp folder");
