@@ -68,7 +68,12 @@ async fn time(
     let cpu = (cpu_ms() - cpu_before) / rounds as f64;
     times.sort_unstable();
     let (least, median, p99) = (times[0], times[rounds / 2], times[rounds * 99 / 100]);
-    say(&format!("{name:<13} cpu {cpu:.2} ms, least {:.2} ms, p50 {:.2} ms, p99 {:.2} ms", ms(least), ms(median), ms(p99)));
+    say(&format!(
+        "{name:<13} cpu {cpu:.2} ms, least {:.2} ms, p50 {:.2} ms, p99 {:.2} ms",
+        ms(least),
+        ms(median),
+        ms(p99)
+    ));
     Ok(())
 }
 

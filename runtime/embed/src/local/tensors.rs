@@ -114,7 +114,9 @@ impl<R: Read + Seek> TensorFile<R> {
         while numbers.len() < count {
             let some = block.len().min((count - numbers.len()) * 4);
             self.reader.read_exact(&mut block[..some])?;
-            numbers.extend(block[..some].chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])));
+            numbers.extend(
+                block[..some].chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])),
+            );
         }
         Ok(numbers)
     }
@@ -176,3 +178,6 @@ impl TensorPlan {
         to.write_all(&text)
     }
 }
+
+#[cfg(test)]
+mod tests;

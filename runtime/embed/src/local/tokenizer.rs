@@ -11,8 +11,6 @@
 mod charsmap;
 mod model;
 #[cfg(test)]
-pub(super) mod sample;
-#[cfg(test)]
 mod tests;
 mod trie;
 mod unigram;

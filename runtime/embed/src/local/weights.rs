@@ -95,7 +95,11 @@ impl<R: Read + Seek> Reading<R> {
         let (embedding, branch) = self.sides("proj2")?;
         let (_, hidden) = self.sides("d0")?;
         let all = embedding.saturating_add(branch.saturating_mul(3));
-        let projections = [self.matrix("proj2", embedding, branch)?, self.matrix("proj3", embedding, branch)?, self.matrix("proj5", embedding, branch)?];
+        let projections = [
+            self.matrix("proj2", embedding, branch)?,
+            self.matrix("proj3", embedding, branch)?,
+            self.matrix("proj5", embedding, branch)?,
+        ];
         Ok(Network {
             table: self.table(embedding)?,
             projection: Matrix::beside(&projections),

