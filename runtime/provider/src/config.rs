@@ -10,6 +10,7 @@ use roster_model::provider::Provider;
 
 use crate::call::HttpProvider;
 use crate::client::{ClientError, HttpClient};
+use crate::endpoint::Endpoint;
 use crate::openai::OpenAi;
 
 /// The form of HTTP a provider speaks.
@@ -108,7 +109,8 @@ impl fmt::Debug for ProviderConfig {
 
 fn without_credentials(address: &str) -> String {
     let Ok(mut url) = Url::parse(address) else { return "(no address)".to_owned() };
-    // Only addresses that cannot hold credentials refuse to lose them.
+    // Keys stand in queries, too. Only addresses that cannot hold credentials refuse to lose them.
+    url.set_query(None);
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.to_string()
@@ -145,14 +147,19 @@ pub fn build(config: ProviderConfig, client: &HttpClient) -> Result<Arc<dyn Prov
 }
 
 pub(crate) fn assemble(config: ProviderConfig, client: &HttpClient) -> Result<HttpProvider, ConfigError> {
-    let base = base_url(&config)?;
-    let authorization = authorization(&config)?;
+    let (stream, timeouts) = (config.stream, config.timeouts);
     let wire = match config.dialect {
-        Dialect::OpenAi => Arc::new(OpenAi::new(config.stream)),
+        Dialect::OpenAi => Arc::new(OpenAi::new(stream)),
     };
-    let endpoint = below(&base, OpenAi::PATH);
-    let pool = client.for_url(&endpoint)?;
-    Ok(HttpProvider::new(config, endpoint, authorization, pool, wire, client.pace()))
+    Ok(HttpProvider::new(endpoint(config, OpenAi::PATH, client)?, stream, timeouts, wire))
+}
+
+/// The address `path` of the provider.
+pub(crate) fn endpoint(config: ProviderConfig, path: &str, client: &HttpClient) -> Result<Endpoint, ConfigError> {
+    let url = below(&base_url(&config)?, path);
+    let authorization = authorization(&config)?;
+    let pool = client.for_url(&url)?;
+    Ok(Endpoint::new(config, url, authorization, pool, client.pace()))
 }
 
 fn base_url(config: &ProviderConfig) -> Result<Url, ConfigError> {

@@ -27,6 +27,9 @@ use reply::Reply;
 /// The pause between two words of the models that have one.
 const PAUSE: Duration = Duration::from_millis(15);
 
+/// The names of its models, the usual one first.
+pub const MODELS: [&str; 3] = [Model::Pro.name(), Model::Flash.name(), Model::Thinking.name()];
+
 /// The models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Model {
@@ -37,19 +40,15 @@ enum Model {
 
 impl Model {
     fn named(name: &str) -> Result<Self, ProviderError> {
-        match name {
-            "pro" => Ok(Self::Pro),
-            "flash" => Ok(Self::Flash),
-            "thinking" => Ok(Self::Thinking),
-            other => {
-                let message =
-                    format!("provider `demo`: there is no model `{other}`; it has `pro`, `flash` and `thinking`");
-                Err(ProviderError::new(ProviderErrorKind::NotFound, message))
-            }
-        }
+        let known = [Self::Pro, Self::Flash, Self::Thinking].into_iter().find(|model| model.name() == name);
+        known.ok_or_else(|| {
+            let has = MODELS.map(|name| format!("`{name}`")).join(", ");
+            let message = format!("provider `demo`: there is no model `{name}`; it has {has}");
+            ProviderError::new(ProviderErrorKind::NotFound, message)
+        })
     }
 
-    fn name(self) -> &'static str {
+    const fn name(self) -> &'static str {
         match self {
             Self::Pro => "pro",
             Self::Flash => "flash",

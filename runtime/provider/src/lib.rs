@@ -3,7 +3,8 @@
 //! A call goes: [`config`] says how a provider is reached and makes it → [`call`] sends the request and reads the
 //! answer within its time limits, on connections of [`client`] → [`retry`] decides whether a failed attempt is made
 //! again → the dialect ([`openai`]) turns prompts into bytes and events into deltas. [`sse`] and [`refusal`] are
-//! shared by all dialects. [`demo`] is a provider without a network.
+//! shared by all dialects; [`secrets`] are kept out of every message. [`embeddings`] asks the same providers for vectors of texts; [`endpoint`] is what the two
+//! share. [`demo`] is a provider without a network.
 //!
 //! What is *not* here: the environment (keys are handed in), the turn, tools, memory.
 
@@ -11,9 +12,12 @@ mod call;
 pub mod client;
 pub mod config;
 pub mod demo;
+pub mod embeddings;
+mod endpoint;
 mod openai;
 mod refusal;
 mod retry;
+mod secrets;
 mod sse;
 #[cfg(test)]
 mod tests;

@@ -8,8 +8,10 @@ use reqwest::StatusCode;
 use roster_model::provider::{ProviderError, ProviderErrorKind};
 use serde_json::Value;
 
-/// Most characters of a provider's own message that are handed on.
+/// Most characters of a message that are handed on.
 const MAX_MESSAGE: usize = 300;
+/// A longer code or type is none, and is not shown.
+const MAX_LABEL: usize = 64;
 
 /// What a provider said about its failure.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -20,7 +22,7 @@ pub(crate) struct Refusal {
     pub(crate) code: Option<String>,
     /// The broad type.
     pub(crate) family: Option<String>,
-    /// The words, shortened.
+    /// The words, whole: they are shortened once the secrets in them are masked.
     pub(crate) message: String,
 }
 
@@ -50,7 +52,7 @@ impl Refusal {
         let family = word(&error["type"]).or_else(|| word(&error["status"]));
         let status = code.as_deref().and_then(as_status).or_else(|| family.as_deref().and_then(as_status));
         let code = code.filter(|code| as_status(code).is_none());
-        Self { status, code, family, message: shortened(&message) }
+        Self { status, code, family, message: message.trim().to_owned() }
     }
 
     /// The kind of failure this is.
@@ -68,8 +70,8 @@ impl Refusal {
     pub(crate) fn into_error(self) -> ProviderError {
         let kind = self.kind();
         let status = self.status.map(|status| status.to_string());
-        let label: Vec<&str> =
-            [status.as_deref(), self.code.as_deref().or(self.family.as_deref())].into_iter().flatten().collect();
+        let named = self.code.as_deref().or(self.family.as_deref());
+        let label: Vec<&str> = [status.as_deref(), named].into_iter().flatten().collect();
         let mut message = if label.is_empty() { "error".to_owned() } else { format!("error {}", label.join(" ")) };
         if !self.message.is_empty() {
             message.push_str(": ");
@@ -91,7 +93,7 @@ impl Refusal {
 
 fn word(value: &Value) -> Option<String> {
     match value {
-        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::String(text) if !text.is_empty() && text.chars().count() <= MAX_LABEL => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
         _ => None,
     }
@@ -161,7 +163,7 @@ fn broad_kind(family: &str) -> Option<ProviderErrorKind> {
 fn plain_text(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let text = text.trim();
-    if text.starts_with('<') { "an HTML page instead of an answer".to_owned() } else { shortened(text) }
+    if text.starts_with('<') { "an HTML page instead of an answer".to_owned() } else { text.to_owned() }
 }
 
 /// One line of at most [`MAX_MESSAGE`] characters, without the period at its end.

@@ -162,7 +162,7 @@ impl Answer {
             None => collect(chunks).await?,
             Some(deadline) => timeout_at(deadline, collect(chunks)).await.map_err(|_| out_of_time())??,
         };
-        if matches!(look(&body), Look::Html) {
+        if is_html(&body) {
             return Err(html());
         }
         self.reader.whole(&body, &mut self.deltas)?;
@@ -176,7 +176,11 @@ impl Answer {
     }
 }
 
-async fn collect(chunks: &mut Chunks) -> Result<Bytes, BodyError> {
+/// The whole body.
+///
+/// # Errors
+/// When it breaks off, pauses too long or is too large.
+pub(crate) async fn collect(chunks: &mut Chunks) -> Result<Bytes, BodyError> {
     let mut body = BytesMut::new();
     while let Some(chunk) = chunks.next().await {
         body.extend_from_slice(&chunk?);
@@ -188,6 +192,7 @@ async fn collect(chunks: &mut Chunks) -> Result<Bytes, BodyError> {
 }
 
 fn look(first: &[u8]) -> Look {
+    let first = first.strip_prefix("\u{feff}".as_bytes()).unwrap_or(first);
     match first.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{') => Look::Json,
         Some(b'<') => Look::Html,
@@ -195,9 +200,15 @@ fn look(first: &[u8]) -> Look {
     }
 }
 
-fn html() -> ProviderError {
-    let message = "the answer is an HTML page; check `base_url`";
-    ProviderError::new(ProviderErrorKind::Protocol, message)
+/// Whether a body is a page for people.
+pub(crate) fn is_html(body: &[u8]) -> bool {
+    matches!(look(body), Look::Html)
+}
+
+/// A page where an answer should be: nothing speaks the dialect at this address, and the next attempt would find the
+/// same. `NotFound`, so that there is none.
+pub(crate) fn html() -> ProviderError {
+    ProviderError::new(ProviderErrorKind::NotFound, "it answered with a web page; is `base_url` right?")
 }
 
 fn broken_off() -> ProviderError {

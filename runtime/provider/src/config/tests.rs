@@ -31,10 +31,11 @@ fn bad_addresses_and_keys_are_named_and_never_shown() {
 
 #[test]
 fn debug_never_shows_the_key() {
-    let shown = format!("{:?}", config("http://me:pass-word@127.0.0.1:1", value("sk-hidden")));
+    let shown = format!("{:?}", config("http://me:pass-word@127.0.0.1:1/?code=in-query", value("sk-hidden")));
     assert!(
         !shown.contains("sk-hidden")
             && !shown.contains("pass-word")
+            && !shown.contains("in-query")
             && shown.contains("127.0.0.1")
             && shown.contains("Value(…)"),
         "{shown}"

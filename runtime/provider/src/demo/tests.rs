@@ -190,8 +190,10 @@ async fn an_unknown_model_is_refused_naming_the_known_ones() {
     let (_, error) = all(&DemoProvider::new(), completion).await;
     let error = error.expect("refused");
     assert_eq!(error.kind, ProviderErrorKind::NotFound);
-    for known in ["`ultra`", "`pro`", "`flash`", "`thinking`"] {
-        assert!(error.message.contains(known), "{error}");
+    assert_eq!(error.message, "provider `demo`: there is no model `ultra`; it has `pro`, `flash`, `thinking`");
+    for model in MODELS {
+        let completion = Completion { model: model.to_owned(), ..ask(vec![user("Hello")]) };
+        assert!(DemoProvider::new().complete(completion).await.is_ok(), "{model}");
     }
 }
 

@@ -5,9 +5,18 @@
 //! new call when nothing fits, when it names another function, or when it names a function and brings more text though
 //! the call's arguments are already a whole JSON text.
 
+mod places;
+#[cfg(test)]
+mod tests;
+
 use roster_model::provider::{Delta, ProviderError, ProviderErrorKind};
 
 use crate::call::Deltas;
+
+use places::Places;
+
+/// Most calls in one answer; more are a fault of the model or an attack.
+const MAX_CALLS: usize = 256;
 
 /// A piece of a call, brought to one form.
 #[derive(Debug, Default)]
@@ -23,6 +32,7 @@ pub(super) struct Piece {
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     calls: Vec<Call>,
+    places: Places,
 }
 
 #[derive(Debug, Default)]
@@ -41,14 +51,20 @@ impl Calls {
     }
 
     /// Takes a piece of a stream.
-    pub(super) fn take(&mut self, piece: Piece, deltas: &mut Deltas) {
+    ///
+    /// # Errors
+    /// `Protocol` when there are too many calls.
+    pub(super) fn take(&mut self, piece: Piece, deltas: &mut Deltas) -> Result<(), ProviderError> {
         let index = self.find(&piece).unwrap_or(self.calls.len());
-        self.put(index, piece, deltas);
+        self.put(index, piece, deltas)
     }
 
     /// Takes a whole call.
-    pub(super) fn take_whole(&mut self, piece: Piece, deltas: &mut Deltas) {
-        self.put(self.calls.len(), piece, deltas);
+    ///
+    /// # Errors
+    /// `Protocol` when there are too many calls.
+    pub(super) fn take_whole(&mut self, piece: Piece, deltas: &mut Deltas) -> Result<(), ProviderError> {
+        self.put(self.calls.len(), piece, deltas)
     }
 
     /// # Errors
@@ -62,7 +78,7 @@ impl Calls {
 
     /// The call this piece goes on with.
     fn find(&self, piece: &Piece) -> Option<usize> {
-        let index = self.candidate(piece)?;
+        let index = self.places.of(piece)?;
         let call = &self.calls[index];
         let begins_another = match (&piece.name, &call.name) {
             (Some(new), Some(old)) => new != old || (call.json.is_whole() && !piece.arguments.trim().is_empty()),
@@ -71,27 +87,15 @@ impl Calls {
         (!begins_another).then_some(index)
     }
 
-    fn candidate(&self, piece: &Piece) -> Option<usize> {
-        let newest = |fits: &dyn Fn(&Call) -> bool| self.calls.iter().rposition(fits);
-        let numbered = |call: &Call| piece.number.is_none() || call.number.is_none() || call.number == piece.number;
-        let Some(id) = &piece.id else {
-            return match piece.number {
-                Some(number) => newest(&|call| call.number == Some(number)),
-                None => self.calls.len().checked_sub(1),
-            };
-        };
-        let known = newest(&|call| call.id.as_ref() == Some(id) && (numbered(call) || piece.name.is_none()));
-        // An id that comes late belongs to the call of that number which has none.
-        let late = || newest(&|call| call.id.is_none() && piece.number.is_some() && call.number == piece.number);
-        known.or_else(|| if piece.name.is_none() { late() } else { None })
-    }
-
-    fn put(&mut self, index: usize, piece: Piece, deltas: &mut Deltas) {
+    fn put(&mut self, index: usize, piece: Piece, deltas: &mut Deltas) -> Result<(), ProviderError> {
         if index == self.calls.len() {
-            self.calls.push(Call { number: piece.number, ..Call::default() });
+            self.begin(&piece)?;
         }
         let call = &mut self.calls[index];
-        call.id = call.id.take().or(piece.id);
+        if let (None, Some(id)) = (&call.id, piece.id) {
+            self.places.name(index, call.number, &id);
+            call.id = Some(id);
+        }
         call.json.read(&piece.arguments);
         call.waiting.push_str(&piece.arguments);
         if let (None, Some(name)) = (&call.name, piece.name) {
@@ -101,6 +105,17 @@ impl Calls {
         if call.name.is_some() && !call.waiting.is_empty() {
             deltas.push_back(Delta::ToolArguments { index, fragment: std::mem::take(&mut call.waiting) });
         }
+        Ok(())
+    }
+
+    fn begin(&mut self, piece: &Piece) -> Result<(), ProviderError> {
+        if self.calls.len() == MAX_CALLS {
+            let message = format!("the answer holds more than {MAX_CALLS} tool calls");
+            return Err(ProviderError::new(ProviderErrorKind::Protocol, message));
+        }
+        self.places.begin(piece.number, piece.id.as_deref());
+        self.calls.push(Call { number: piece.number, id: piece.id.clone(), ..Call::default() });
+        Ok(())
     }
 }
 

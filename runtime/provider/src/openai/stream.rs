@@ -106,9 +106,9 @@ impl ChatReader {
         }
         check_error(choice.error.as_ref())?;
         if let Some(said) = choice.delta {
-            self.said(said, false, deltas);
+            self.said(said, false, deltas)?;
         } else if let Some(said) = choice.message {
-            self.said(said, true, deltas);
+            self.said(said, true, deltas)?;
         }
         if let Some(reason) = choice.finish_reason.given() {
             self.stop = Some(stop_reason(&reason)?);
@@ -116,7 +116,7 @@ impl ChatReader {
         Ok(())
     }
 
-    fn said(&mut self, said: Said<'_>, is_whole: bool, deltas: &mut Deltas) {
+    fn said(&mut self, said: Said<'_>, is_whole: bool, deltas: &mut Deltas) -> Result<(), ProviderError> {
         // Where both names are sent, they hold the same words.
         if let Some(thinking) = said.reasoning_content.given().or_else(|| said.reasoning.given()) {
             deltas.push_back(Delta::Reasoning(thinking));
@@ -130,23 +130,21 @@ impl ChatReader {
         for (place, piece) in pieces.into_iter().enumerate() {
             // In one frame, calls without numbers are numbered by their places.
             let place = u64::try_from(place).ok().filter(|_| several);
-            self.call(piece_of(piece, place), is_whole, deltas);
+            self.call(piece_of(piece, place), is_whole, deltas)?;
         }
         if let Some(function) = said.function_call {
-            self.call(piece_of(CallPiece { function: Some(function), ..CallPiece::default() }, None), is_whole, deltas);
+            let piece = CallPiece { function: Some(function), ..CallPiece::default() };
+            self.call(piece_of(piece, None), is_whole, deltas)?;
         }
+        Ok(())
     }
 
-    fn call(&mut self, piece: Piece, is_whole: bool, deltas: &mut Deltas) {
+    fn call(&mut self, piece: Piece, is_whole: bool, deltas: &mut Deltas) -> Result<(), ProviderError> {
         let says_nothing = piece.id.is_none() && piece.name.is_none() && piece.arguments.is_empty();
         if says_nothing {
-            return;
+            return Ok(());
         }
-        if is_whole {
-            self.calls.take_whole(piece, deltas);
-        } else {
-            self.calls.take(piece, deltas);
-        }
+        if is_whole { self.calls.take_whole(piece, deltas) } else { self.calls.take(piece, deltas) }
     }
 }
 

@@ -178,7 +178,10 @@ struct CompletionDetails {
     reasoning_tokens: Count,
 }
 
-/// A whole number that is not negative, where one stands; also inside a string.
+/// Larger numbers are no counts of anything, and no JSON number of every reader.
+const MAX_COUNT: u64 = 1 << 53;
+
+/// A whole number from 0 to [`MAX_COUNT`], where one stands; also inside a string.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Count(pub(super) Option<u64>);
 
@@ -186,7 +189,8 @@ impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
         let whole = value.as_u64().or_else(|| value.as_f64().and_then(whole_number));
-        Ok(Self(whole.or_else(|| value.as_str()?.parse().ok())))
+        let whole = whole.or_else(|| value.as_str()?.parse().ok());
+        Ok(Self(whole.filter(|count| *count <= MAX_COUNT)))
     }
 }
 
@@ -205,7 +209,7 @@ impl WireUsage {
         usage.output_tokens = self.completion_tokens.0.or(usage.output_tokens);
         usage.cached_input_tokens = cached.or(self.prompt_cache_hit_tokens.0).or(usage.cached_input_tokens);
         usage.reasoning_tokens = reasoning.or(usage.reasoning_tokens);
-        let sum = usage.input_tokens.zip(usage.output_tokens).map(|(input, output)| input + output);
+        let sum = usage.input_tokens.zip(usage.output_tokens).map(|(input, output)| input.saturating_add(output));
         usage.total_tokens = self.total_tokens.0.or(sum).or(usage.total_tokens);
     }
 }

@@ -5,7 +5,7 @@ use super::*;
 fn check(status: u16, body: &str, kind: Kind, message: &str) {
     let status = StatusCode::from_u16(status).expect("status");
     let error = Refusal::from_body(status, body.as_bytes()).into_error();
-    assert_eq!((error.kind, error.message.as_str()), (kind, message), "{status} {body}");
+    assert_eq!((error.kind, shortened(&error.message).as_str()), (kind, message), "{status} {body}");
     assert_eq!(error.status, Some(status.as_u16()));
 }
 
@@ -128,4 +128,21 @@ fn a_long_message_is_cut_at_three_hundred_characters() {
     let short = shortened(&"北 ".repeat(400));
     assert_eq!(short.chars().count(), MAX_MESSAGE);
     assert!(short.ends_with('…'));
+}
+
+#[test]
+fn the_words_stay_whole_until_secrets_are_masked() {
+    let words = format!("{}end", "word ".repeat(200));
+    let body = serde_json::json!({"error": {"message": words}}).to_string();
+    for body in [words.as_bytes(), body.as_bytes()] {
+        assert_eq!(Refusal::from_body(StatusCode::BAD_GATEWAY, body).message, words);
+    }
+}
+
+#[test]
+fn a_code_or_type_of_more_than_sixty_four_characters_is_none() {
+    let (longest, longer) = ("c".repeat(MAX_LABEL), "c".repeat(MAX_LABEL + 1));
+    check(500, &format!(r#"{{"code":"{longest}","message":"m"}}"#), Kind::Server, &format!("error 500 {longest}: m"));
+    check(500, &format!(r#"{{"code":"{longer}","type":"{longer}","message":"m"}}"#), Kind::Server, "error 500: m");
+    check(500, &format!(r#"{{"code":"{longer}","type":"t","message":"m"}}"#), Kind::Server, "error 500 t: m");
 }

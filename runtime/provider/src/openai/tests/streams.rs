@@ -10,6 +10,7 @@ use roster_model::provider::{Delta, ProviderError};
 
 use crate::call::{Wire as _, answer_of};
 use crate::openai::OpenAi;
+use crate::refusal::shortened;
 
 macro_rules! goldens {
     ($($name:literal,)*) => {
@@ -110,7 +111,7 @@ fn show(shown: &mut String, delta: Result<Delta, ProviderError>) {
         Ok(Delta::End { reason, usage, model }) => {
             writeln!(shown, "end {reason:?} {} {}", numbers(&usage), model.as_deref().unwrap_or("-"))
         }
-        Err(error) => writeln!(shown, "error {:?} {} {}", error.kind, numbers(&error.usage), error.message),
+        Err(error) => writeln!(shown, "error {:?} {} {}", error.kind, numbers(&error.usage), shortened(&error.message)),
     };
     written.expect("shown");
 }
@@ -211,7 +212,7 @@ async fn the_first_byte_counts_where_the_content_type_is_wrong() {
     }
     for kind in ["text/html", "application/json", "text/event-stream"] {
         let shown = replay(kind, in_pieces(b"\n<!doctype html><p>sign in", 4)).await;
-        assert!(shown.starts_with("error Protocol") && shown.contains("HTML page"), "{kind}: {shown}");
+        assert!(shown.starts_with("error NotFound") && shown.contains("web page"), "{kind}: {shown}");
     }
 }
 
