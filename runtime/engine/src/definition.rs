@@ -23,10 +23,10 @@ pub use agent::{
     WorkingConfig, WorkingForm, fingerprint_of,
 };
 pub use lines::Lines;
-pub use load_memory::DEFAULT_TEMPLATE;
 pub use load::{DEFAULT_RESOURCE, Instructions, Loaded, Unreadable, load_agent};
+pub use load_memory::DEFAULT_TEMPLATE;
 pub use positions::{Positions, SettingsPositions};
-pub use problem::{Problem, Severity};
+pub use problem::{Problem, Severity, keep_first};
 pub use suggest::suggest;
 
 #[cfg(test)]

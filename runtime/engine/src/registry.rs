@@ -11,9 +11,9 @@ mod prepare;
 mod resolve;
 mod snapshot;
 
-pub use catalog::{BoundModel, Catalog, ModelSource, NameFault};
+pub use catalog::{BoundEmbedder, BoundModel, Catalog, EmbedderSource, ModelSource, NameFault};
 pub use control::{AdminEvent, Control, ControlError};
 pub use diff::{Change, ChangeKind, keys as differing_keys};
 pub use prepare::{Candidate, Prepared, check_names, prepare};
-pub use resolve::TOOL_TIMEOUT;
+pub use resolve::{DEFAULT_EMBEDDER, TOOL_TIMEOUT};
 pub use snapshot::{Agent, AgentState, Entry, Registry, Snapshot};

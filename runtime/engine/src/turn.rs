@@ -3,6 +3,7 @@
 //! The question is stored before the model is asked; the answer is stored before the turn says it is finished. Every
 //! door is an encoder of the one [`TurnEvent`].
 
+mod after;
 mod answer;
 mod context;
 mod event;
@@ -11,6 +12,7 @@ mod open;
 mod orchestrate;
 mod request;
 mod run;
+mod running;
 mod services;
 mod step;
 

@@ -145,7 +145,7 @@ pub struct RecallConfig {
     pub scope: Scope,
     /// The least cosine. Default 0.
     pub threshold: f32,
-    /// The embedder's name as written; `None`: the default one, `local`.
+    /// The embedder's name as written; `None`: `local` where its weights are there, else `hash`.
     pub embedder: Option<String>,
     /// Whose messages are recalled; empty: everybody's.
     pub roles: Vec<Role>,

@@ -7,13 +7,11 @@ use roster_model::id::{AgentId, ResourceId};
 use roster_model::provider::{ModelSettings, ToolChoice};
 use toml::de::DeValue;
 
-use super::agent::{
-    Definition, ModelChoice, ModelTable, OnDisconnect, ToolSettings, fingerprint_of,
-};
+use super::agent::{Definition, ModelChoice, ModelTable, OnDisconnect, ToolSettings, fingerprint_of};
 use super::keys::{AGENT, TOOL_SETTINGS};
 use super::load_memory::{check_working_memory, memory_of};
 use super::positions::{Positions, SettingsPositions};
-use super::problem::Problem;
+use super::problem::{Problem, keep_first};
 use super::suggest::suggest;
 use super::syntax;
 use super::table::Checker;
@@ -84,6 +82,7 @@ pub fn load_agent(file: &str, bytes: &[u8], instructions: &dyn Instructions) -> 
     let definition = if checker.is_clean() { words.and_then(|words| build(root, file, &text, words)) } else { None };
     let mut problems = checker.problems;
     problems.sort_by_key(|problem| (problem.line, problem.column));
+    keep_first(&mut problems, file);
     if let Some((id, _)) = &positions.id {
         for problem in &mut problems {
             problem.agent = Some(id.clone());

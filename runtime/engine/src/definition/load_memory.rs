@@ -1,15 +1,13 @@
 //! The `[memory]` of a checked tree.
 
 use roster_model::message::Role;
-use serde_json::Value;
 
 use super::agent::{MemoryConfig, RecallConfig, Scope, WindowConfig, WorkingConfig, WorkingForm};
 use super::table::Checker;
 use super::view::View;
 
 /// What a working memory begins as when the definition gives neither a template nor a schema.
-pub const DEFAULT_TEMPLATE: &str =
-    "# About the person\n- Name:\n- Language:\n- Place and time zone:\n- Work:\n- Preferences:\n- Plans and dates:\n- Open questions:\n";
+pub const DEFAULT_TEMPLATE: &str = "# About the person\n- Name:\n- Language:\n- Place and time zone:\n- Work:\n- Preferences:\n- Plans and dates:\n- Open questions:\n";
 
 /// The memory a definition asks for, if any.
 pub(super) fn memory_of(root: View<'_, '_>) -> Option<MemoryConfig> {
@@ -70,22 +68,11 @@ fn scope_of(table: View<'_, '_>) -> Scope {
     }
 }
 
-/// What the shape of the keys cannot say: one form only, and a schema of an object.
+/// What the shape of the keys cannot say: one form only.
 pub(super) fn check_working_memory(root: View<'_, '_>, checker: &mut Checker<'_>) {
     let Some(table) = root.table("memory").and_then(|memory| memory.table("working_memory")) else { return };
-    let Some(schema) = table.table("schema") else { return };
-    let span = table.span("schema").unwrap_or_default();
-    if table.node("template").is_some() {
+    if let (Some(span), Some(_)) = (table.key_span("schema"), table.node("template")) {
         let message = "`memory.working_memory` has both `template` and `schema`";
         checker.error("conflict", span, message).help = Some("keep one of the two".to_owned());
-        return;
-    }
-    let json = schema.json(&[]);
-    let of_an_object = json.get("type").is_none_or(|kind| kind == "object");
-    let has_fields = json.get("properties").is_none_or(Value::is_object);
-    if !of_an_object || !has_fields {
-        let message = "`memory.working_memory.schema` must be the JSON Schema of an object";
-        let help = "for example schema = { type = \"object\", properties = { name = { type = \"string\" } } }";
-        checker.error("bad_schema", span, message).help = Some(help.to_owned());
     }
 }

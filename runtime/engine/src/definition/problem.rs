@@ -111,6 +111,19 @@ impl fmt::Display for Problem {
     }
 }
 
+/// Problems listed of one file. A file of noise has one for each line; the first hundred tell as much.
+pub const MOST_PROBLEMS: usize = 100;
+
+/// Keeps the first [`MOST_PROBLEMS`] of a file's problems, in the order given, and says so when there are more.
+pub fn keep_first(problems: &mut Vec<Problem>, file: &str) {
+    if problems.len() <= MOST_PROBLEMS {
+        return;
+    }
+    problems.truncate(MOST_PROBLEMS);
+    let message = format!("the file has more problems; these are the first {MOST_PROBLEMS}");
+    problems.push(Problem::error("more_problems", file, message).help("mend these, and check again"));
+}
+
 /// Line and column (both from 1, the column in characters) of a byte offset; an offset past the end is the end.
 #[must_use]
 pub fn line_and_column(source: &str, offset: usize) -> (usize, usize) {

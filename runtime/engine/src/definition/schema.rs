@@ -12,6 +12,10 @@ pub fn agent() -> Value {
     let mut schema = of_file(&AGENT, "An agent of Roster", false);
     // Exactly one of the two; the loader says the same in words.
     schema["oneOf"] = json!([{ "required": ["instructions"] }, { "required": ["instructions_file"] }]);
+    // At most one of these two, likewise.
+    if let Some(working) = schema.pointer_mut("/properties/memory/anyOf/1/properties/working_memory") {
+        working["not"] = json!({ "required": ["template", "schema"] });
+    }
     schema
 }
 

@@ -107,25 +107,34 @@ pub struct TableShape {
     pub others: Option<&'static Key>,
     /// What the names of other keys must be; `None`: anything.
     pub names: Option<&'static TextRule>,
+    /// True when the names of other keys are a person's own, so that one that is a key elsewhere is no slip.
+    pub own_names: bool,
 }
 
 impl TableShape {
     /// A table that knows these keys and no other.
     #[must_use]
     pub const fn closed(keys: &'static [Key]) -> Self {
-        Self { keys, others: None, names: None }
+        Self { keys, others: None, names: None, own_names: false }
     }
 
     /// A table with any keys, all of one kind.
     #[must_use]
     pub const fn open(others: &'static Key) -> Self {
-        Self { keys: &[], others: Some(others), names: None }
+        Self { keys: &[], others: Some(others), names: None, own_names: false }
     }
 
     /// With keys of its own, known by name.
     #[must_use]
     pub const fn knowing(mut self, keys: &'static [Key]) -> Self {
         self.keys = keys;
+        self
+    }
+
+    /// Whose other keys are named by a person.
+    #[must_use]
+    pub const fn own_names(mut self) -> Self {
+        self.own_names = true;
         self
     }
 

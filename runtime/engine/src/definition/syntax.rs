@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::DeTable;
 use toml_parser::lexer::TokenKind;
 
-use super::problem::Problem;
+use super::problem::{MOST_PROBLEMS, Problem};
 
 /// How deep lists, inline tables and dotted keys may go, together.
 pub const MAX_NESTING: usize = 64;
@@ -54,7 +54,9 @@ pub fn parse<'t>(file: &str, text: &'t str) -> Parsed<'t> {
     }
     let (root, errors) = DeTable::parse_recoverable(text);
     parsed.root = root;
-    parsed.problems = errors.iter().map(|error| words::explain(file, text, error, &scan)).collect();
+    // Each is placed by counting lines from the top: a bound, so that a large file of noise costs no minutes.
+    let errors = errors.iter().take(4 * MOST_PROBLEMS);
+    parsed.problems = errors.map(|error| words::explain(file, text, error, &scan)).collect();
     parsed.incomplete = parsed.problems.iter().any(|problem| problem.code != DUPLICATE_KEY);
     parsed.believed_to = one_a_line(&mut parsed.problems);
     parsed
@@ -138,6 +140,9 @@ fn merge_marks(file: &str, text: &str) -> Vec<Problem> {
     for line in text.split_inclusive('\n') {
         let bare = line.trim_end();
         let is_mark = |mark: &str| bare.strip_prefix(mark).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+        if problems.len() > MOST_PROBLEMS {
+            break;
+        }
         if is_mark("<<<<<<<") || is_mark(">>>>>>>") {
             let mark = bare.get(..7).unwrap_or_default();
             let message = format!("a mark of an unfinished merge, `{mark}`, stands in the file");

@@ -157,7 +157,7 @@ impl<'a> Checker<'a> {
                 self.error(code, key.span(), format!("`{}` {}", brief(written), fault.message)).help = fault.help;
                 return;
             }
-            if strayed {
+            if strayed && !shape.own_names {
                 let help = self.move_up(written, span);
                 let message = format!("`{written}` stands under `{path}`; at the top level it would mean something");
                 self.warning("misplaced_key", key.span(), message).help = Some(help);

@@ -2,4 +2,5 @@
 
 mod agreement;
 mod golden;
+mod guide;
 mod loading;

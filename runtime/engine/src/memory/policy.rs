@@ -2,24 +2,54 @@
 
 use std::sync::Arc;
 
-use roster_model::storage::ConversationStore;
+use roster_model::embedder::Embedder;
+use roster_model::housekeeping::SessionStore;
 
-use crate::definition::{MemoryConfig, WindowConfig};
+use crate::definition::{MemoryConfig, RecallConfig, WindowConfig, WorkingConfig};
 
 /// An agent's memory. Cheap to clone; all clones share one store.
 #[derive(Clone)]
 pub struct Memory {
     /// Where everything is stored.
-    pub store: Arc<dyn ConversationStore>,
+    pub store: Arc<dyn SessionStore>,
     /// What little of it is fed.
     pub policy: Policy,
+    /// Who makes vectors for recall; bound by the registry, `None` without semantic recall.
+    pub embedder: Option<Arc<dyn Embedder>>,
+}
+
+impl Memory {
+    /// A memory over this store with the definition's policies. What a factory returns.
+    #[must_use]
+    pub fn new(store: Arc<dyn SessionStore>, config: &MemoryConfig) -> Self {
+        Self { store, policy: Policy::of(config), embedder: None }
+    }
 }
 
 /// What is fed to the model.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
     /// Tier 1, the last-N window.
     pub window: WindowConfig,
+    /// Tier 2, semantic recall.
+    pub recall: Option<RecallConfig>,
+    /// Tier 3, working memory.
+    pub working: Option<WorkingConfig>,
+    /// Whether a model names a thread after its first turn.
+    pub generate_title: bool,
+}
+
+impl Policy {
+    /// The policies of a definition.
+    #[must_use]
+    pub fn of(config: &MemoryConfig) -> Self {
+        Self {
+            window: config.window,
+            recall: config.recall.clone(),
+            working: config.working.clone(),
+            generate_title: config.generate_title,
+        }
+    }
 }
 
 /// Why a factory made no memory. Becomes a problem naming the agent.

@@ -1,41 +1,78 @@
 //! Tier 1: the newest N stored rows before the turn, within an optional budget of estimated tokens.
 
-use roster_model::message::{Part, StoredMessage};
+use roster_model::message::{Message, Part, StoredMessage};
 
-/// Tokens a message is taken to cost: one for each 4 bytes of ASCII and one for each other character (a Chinese
-/// character is about one token), and 4 for the message itself. An estimate: providers count differently.
+/// Tokens a text is taken to cost: one for each 4 bytes of ASCII and one for each other character (a Chinese character
+/// is about one token).
+#[must_use]
+pub(super) fn estimate_text(text: &str) -> u32 {
+    let ascii = text.bytes().filter(u8::is_ascii).count();
+    let other = text.chars().filter(|c| !c.is_ascii()).count();
+    u32::try_from(ascii.div_ceil(4) + other).unwrap_or(u32::MAX)
+}
+
+/// Tokens a message is taken to cost: those of its texts, of its calls' arguments and results, 256 for each file, and 4
+/// for the message itself. An estimate: providers count differently.
 #[must_use]
 pub fn estimate_tokens(parts: &[Part]) -> u32 {
-    let of_text = |text: &str| {
-        let ascii = text.bytes().filter(u8::is_ascii).count();
-        let other = text.chars().filter(|c| !c.is_ascii()).count();
-        ascii.div_ceil(4) + other
-    };
     let of_part = |part: &Part| match part {
-        Part::Text { text } | Part::Reasoning { text, .. } => of_text(text),
+        Part::Text { text } | Part::Reasoning { text, .. } => estimate_text(text),
         Part::ToolCall(call) => {
-            of_text(&call.name) + of_text(&serde_json::to_string(&call.arguments).unwrap_or_default())
+            let arguments = serde_json::to_string(&call.arguments).unwrap_or_default();
+            estimate_text(&call.name).saturating_add(estimate_text(&arguments))
         }
-        Part::ToolResult(result) => of_text(&result.output.to_string()),
+        Part::ToolResult(result) => estimate_text(&result.output.to_string()),
         Part::File { .. } => 256,
         Part::Error { .. } => 0,
     };
-    u32::try_from(parts.iter().map(of_part).sum::<usize>()).unwrap_or(u32::MAX).saturating_add(4)
+    parts.iter().map(of_part).fold(4, u32::saturating_add)
+}
+
+/// What has parts.
+pub trait Spoken {
+    /// The parts.
+    fn parts(&self) -> &[Part];
+}
+
+impl Spoken for StoredMessage {
+    fn parts(&self) -> &[Part] {
+        &self.message.parts
+    }
+}
+
+impl Spoken for Message {
+    fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+}
+
+/// Rows that are fed, rows that no longer fit, and what is left of the budget.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fitted<T> {
+    /// Oldest first.
+    pub kept: Vec<T>,
+    /// Oldest first.
+    pub cut: Vec<T>,
+    /// Estimated tokens left; `None`: no budget.
+    pub left: Option<u32>,
 }
 
 /// Cuts the oldest rows until the rest fits `max_tokens`. A row is never split, so neither is a call and its result:
 /// both are parts of one row.
 #[must_use]
-pub fn fit(rows: Vec<StoredMessage>, max_tokens: Option<u32>) -> Vec<StoredMessage> {
-    let Some(budget) = max_tokens else { return rows };
+pub fn fit<T: Spoken>(rows: Vec<T>, max_tokens: Option<u32>) -> Fitted<T> {
+    let Some(budget) = max_tokens else { return Fitted { kept: rows, cut: Vec::new(), left: None } };
     let mut left = budget;
-    let mut kept = 0;
+    let mut from = rows.len();
     for row in rows.iter().rev() {
-        let cost = estimate_tokens(&row.message.parts);
-        let Some(rest) = left.checked_sub(cost) else { break };
+        let Some(rest) = left.checked_sub(estimate_tokens(row.parts())) else { break };
         left = rest;
-        kept += 1;
+        from -= 1;
     }
-    let cut = rows.len() - kept;
-    rows.into_iter().skip(cut).collect()
+    let mut cut = rows;
+    let kept = cut.split_off(from);
+    Fitted { kept, cut, left: Some(left) }
 }
+
+#[cfg(test)]
+mod tests;

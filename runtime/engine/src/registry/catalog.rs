@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use roster_model::embedder::Embedder;
 use roster_model::provider::Provider;
 use roster_model::tool::ToolMaker;
 
-use crate::definition::ModelChoice;
+use super::resolve::DEFAULT_EMBEDDER;
+use crate::definition::{ModelChoice, suggest};
 use crate::memory::MemoryFactory;
 use crate::tool::Schemas;
 
@@ -41,6 +43,54 @@ pub trait ModelSource: Send + Sync + 'static {
     fn resolve(&self, choice: &ModelChoice) -> Result<BoundModel, NameFault>;
 }
 
+/// An embedder an agent is bound to.
+pub struct BoundEmbedder {
+    /// Who makes vectors.
+    pub embedder: Arc<dyn Embedder>,
+    /// Why it cannot be used at the moment, for the agent's list of problems; recall goes by words until it can.
+    pub notice: Option<NameFault>,
+}
+
+/// Turns an embedder's name (`local`, `hash`, `provider/model`) into an embedder. Made by the host.
+pub trait EmbedderSource: Send + Sync + 'static {
+    /// Resolves a name; loads nothing and connects to nothing.
+    ///
+    /// # Errors
+    /// [`NameFault`] with what is known instead.
+    fn resolve(&self, name: &str) -> Result<BoundEmbedder, NameFault>;
+
+    /// The embedder of a definition that names none.
+    ///
+    /// # Errors
+    /// As [`EmbedderSource::resolve`].
+    fn unnamed(&self) -> Result<BoundEmbedder, NameFault> {
+        self.resolve(DEFAULT_EMBEDDER)
+    }
+
+    /// Whether names still stand for what they stood for when this was made; if not, it is time for another catalog.
+    fn is_current(&self) -> bool {
+        true
+    }
+}
+
+/// A fixed list of embedders.
+impl EmbedderSource for BTreeMap<String, Arc<dyn Embedder>> {
+    fn resolve(&self, name: &str) -> Result<BoundEmbedder, NameFault> {
+        if let Some(embedder) = self.get(name) {
+            return Ok(BoundEmbedder { embedder: Arc::clone(embedder), notice: None });
+        }
+        let help = match suggest(name, self.keys().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if self.is_empty() => "there are no embedders".to_owned(),
+            None => {
+                let all: Vec<String> = self.keys().map(|known| format!("`{known}`")).collect();
+                format!("known embedders: {}", all.join(", "))
+            }
+        };
+        Err(NameFault { code: "unknown_embedder", message: format!("unknown embedder `{name}`"), help: Some(help) })
+    }
+}
+
 /// Everything names can stand for. Definitions hold only the names.
 pub struct Catalog {
     /// Memory factories.
@@ -49,6 +99,8 @@ pub struct Catalog {
     pub tools: BTreeMap<String, Arc<dyn ToolMaker>>,
     /// Models.
     pub models: Arc<dyn ModelSource>,
+    /// Embedders.
+    pub embedders: Arc<dyn EmbedderSource>,
     /// Changes whenever something an agent may be bound to changes: agents assembled from another revision are
     /// assembled anew.
     pub revision: u64,

@@ -1,5 +1,6 @@
 //! What a publish changes, for people: the ledger, events, the log.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use roster_model::id::AgentId;
@@ -52,7 +53,8 @@ pub(super) fn diff(previous: &Snapshot, entries: &[Entry]) -> Vec<Change> {
         };
         changes.push(Change { agent: entry.id.clone(), kind, fingerprint: definition.fingerprint.clone(), keys });
     }
-    let gone = previous.entries.iter().filter(|before| !entries.iter().any(|entry| entry.id == before.id));
+    let here: HashSet<&AgentId> = entries.iter().map(|entry| &entry.id).collect();
+    let gone = previous.entries.iter().filter(|before| !here.contains(&before.id));
     for before in gone.filter_map(|before| before.agent.as_ref()) {
         changes.push(Change {
             agent: before.definition.id.clone(),

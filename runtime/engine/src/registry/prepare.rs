@@ -8,7 +8,7 @@ use super::catalog::Catalog;
 use super::cycles::cycles;
 use super::diff::{Change, diff};
 use super::resolve::{Resolved, Roll, resolve};
-use super::snapshot::{Agent, AgentState, Entry, Snapshot};
+use super::snapshot::{Agent, AgentState, Entry, Refusal, Snapshot};
 use crate::definition::{Definition, Positions, Problem};
 use crate::memory::{FactoryError, Memory, MemoryFactory};
 
@@ -65,12 +65,13 @@ impl Prepared {
 pub fn prepare(catalog: &Catalog, previous: &Snapshot, candidates: Vec<Candidate>, problems: Vec<Problem>) -> Prepared {
     let roll = roll_of(&candidates, previous);
     let cycles = cycles(&candidates);
-    let mut assembler =
-        Assembler { catalog, previous, roll, generation: previous.generation + 1, factory_calls: Vec::new() };
+    let generation = previous.generation + 1;
+    let mut assembler = Assembler { catalog, previous, roll, generation, factory_calls: Vec::new(), refusal: None };
     let mut entries = Vec::with_capacity(candidates.len());
     for mut candidate in candidates {
         candidate.problems.extend(cycles.get(&candidate.id).cloned());
-        entries.push(assembler.entry(candidate));
+        let entry = assembler.entry(candidate);
+        entries.push(Entry { refusal: assembler.refusal.take(), ..entry });
     }
     let changes = diff(previous, &entries);
     let Assembler { generation, factory_calls, .. } = assembler;
@@ -85,9 +86,11 @@ pub fn check_names(catalog: &Catalog, candidates: &[Candidate]) -> Vec<Problem> 
     let mut problems: Vec<Problem> = cycles(candidates).into_values().collect();
     for candidate in candidates {
         let Some(definition) = &candidate.definition else { continue };
-        if let Err(found) = resolve(definition, &candidate.positions, catalog, &roll) {
-            problems.extend(found.into_iter().map(|problem| problem.of(candidate.id.as_str())));
-        }
+        let found = match resolve(definition, &candidate.positions, catalog, &roll) {
+            Ok(resolved) => resolved.warnings,
+            Err(found) => found,
+        };
+        problems.extend(found.into_iter().map(|problem| problem.of(candidate.id.as_str())));
     }
     problems
 }
@@ -99,13 +102,16 @@ struct Assembler<'a> {
     roll: Roll,
     generation: u64,
     factory_calls: Vec<AgentId>,
+    /// The factory that failed for the entry in hand.
+    refusal: Option<Refusal>,
 }
 
 impl Assembler<'_> {
     fn entry(&mut self, candidate: Candidate) -> Entry {
         let Candidate { id, file, definition, positions, problems, gone, last_good, pinned } = candidate;
         let before = self.previous.agent(&id).cloned();
-        let mut entry = Entry { id, state: AgentState::Rejected, agent: None, file, problems, pinned: None, gone };
+        let state = AgentState::Rejected;
+        let mut entry = Entry { id, state, agent: None, file, problems, pinned: None, gone, refusal: None };
         if gone {
             return entry;
         }
@@ -130,7 +136,11 @@ impl Assembler<'_> {
         before: Option<Arc<Agent>>,
     ) -> Entry {
         match self.agent(definition, positions, before.as_ref()) {
-            Ok(agent) => Entry { state: AgentState::Serving, agent: Some(agent), ..entry },
+            Ok(agent) => {
+                let warnings = agent.warnings.iter().map(|problem| problem.clone().of(entry.id.as_str()));
+                entry.problems.extend(warnings);
+                Entry { state: AgentState::Serving, agent: Some(agent), ..entry }
+            }
             Err(found) => {
                 entry.problems.extend(found.into_iter().map(|problem| problem.of(entry.id.as_str())));
                 self.fallen_back(entry, before, None)
@@ -158,17 +168,22 @@ impl Assembler<'_> {
         if let Some(agent) = before.filter(|agent| agent.is_current(definition, self.catalog, &facts)) {
             return Ok(Arc::clone(agent));
         }
-        let Resolved { models, tools, factory } = resolve(definition, positions, self.catalog, &self.roll)?;
-        let memory = self.memory(definition, before, factory).map_err(|error| {
+        let Resolved { models, tools, factory, embedder, warnings } =
+            resolve(definition, positions, self.catalog, &self.roll)?;
+        let mut memory = self.memory(definition, before, factory).map_err(|error| {
             let message = format!("the memory factory of agent `{}` failed: {error}", definition.id);
             vec![positions.error("factory_failed", positions.memory_factory.clone(), message)]
         })?;
+        if let Some(memory) = &mut memory {
+            memory.embedder = embedder;
+        }
         let definition = Arc::clone(definition);
         let (generation, revision) = (self.generation, self.catalog.revision);
-        Ok(Arc::new(Agent { definition, models, tools, memory, generation, revision, facts }))
+        Ok(Arc::new(Agent { definition, models, tools, memory, generation, revision, facts, warnings }))
     }
 
-    /// Calls the factory, once; an unchanged memory section and resource keep their memory.
+    /// Calls the factory, once; an unchanged memory section and resource keep their memory. One that failed for this
+    /// version is not called again: the failure stands until the definition or the catalog is another.
     fn memory(
         &mut self,
         definition: &Definition,
@@ -183,8 +198,22 @@ impl Assembler<'_> {
         {
             return Ok(Some(memory.clone()));
         }
+        if let Some(refusal) = self.refused_before(definition) {
+            let error = refusal.error.clone();
+            self.refusal = Some(refusal);
+            return Err(error);
+        }
         self.factory_calls.push(definition.id.clone());
-        factory.create(config).map(Some)
+        factory.create(config).map(Some).inspect_err(|error| {
+            let (fingerprint, revision) = (definition.fingerprint.clone(), self.catalog.revision);
+            self.refusal = Some(Refusal { fingerprint, revision, error: error.clone() });
+        })
+    }
+
+    fn refused_before(&self, definition: &Definition) -> Option<Refusal> {
+        let before = self.previous.entry(&definition.id)?.refusal.as_ref()?;
+        let same = before.fingerprint == definition.fingerprint && before.revision == self.catalog.revision;
+        same.then(|| before.clone())
     }
 }
 

@@ -5,16 +5,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use roster_model::embedder::Embedder;
 use roster_model::id::AgentId;
 use roster_model::tool::SettingsError;
 
-use super::catalog::{BoundModel, Catalog};
+use super::catalog::{BoundEmbedder, BoundModel, Catalog};
 use crate::definition::{Definition, Positions, Problem, suggest};
 use crate::memory::MemoryFactory;
-use crate::tool::{ToolBox, Unbound};
+use crate::memory::working::{WORKING_MEMORY_TOOL, description, input_schema};
+use crate::tool::{ToolBox, Unbound, Validator};
 
 /// A tool's time-out when the definition gives none.
 pub const TOOL_TIMEOUT: Duration = Duration::from_secs(60);
+/// The embedder when the definition names none, unless the catalog's source knows better.
+pub const DEFAULT_EMBEDDER: &str = "local";
 /// A sub-agent is bounded by the turn's own deadline.
 const AGENT_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
@@ -29,6 +33,10 @@ pub(super) struct Resolved {
     pub tools: ToolBox,
     /// The factory to call at registration.
     pub factory: Option<Arc<dyn MemoryFactory>>,
+    /// Who makes vectors for recall, where it is configured.
+    pub embedder: Option<Arc<dyn Embedder>>,
+    /// What somebody should look at, although the agent can be served.
+    pub warnings: Vec<Problem>,
 }
 
 /// Looks up all names; every name that stands for nothing is a problem at its place.
@@ -46,6 +54,9 @@ pub(super) fn resolve(
     let factory = factory(definition, positions, catalog, &mut problems);
     let mut unbound = tools(definition, positions, catalog, &mut problems);
     unbound.extend(agents(definition, positions, roll, &mut problems));
+    unbound.extend(working_memory(definition, positions, &mut problems));
+    let mut warnings = Vec::new();
+    let embedder = embedder(definition, positions, catalog, &mut problems, &mut warnings);
     if !problems.is_empty() {
         return Err(problems);
     }
@@ -53,7 +64,53 @@ pub(super) fn resolve(
         let message = format!("the schema of tool `{tool}` cannot be used: {fault}");
         vec![positions.error("tool_schema", None, message)]
     })?;
-    Ok(Resolved { models, tools, factory })
+    Ok(Resolved { models, tools, factory, embedder, warnings })
+}
+
+/// Who makes vectors for the agent's recall.
+fn embedder(
+    definition: &Definition,
+    positions: &Positions,
+    catalog: &Catalog,
+    problems: &mut Vec<Problem>,
+    warnings: &mut Vec<Problem>,
+) -> Option<Arc<dyn Embedder>> {
+    let recall = definition.memory.as_ref()?.recall.as_ref()?;
+    let helped = |problem: Problem, help: Option<String>| match help {
+        Some(help) => problem.help(help),
+        None => problem,
+    };
+    let bound = match &recall.embedder {
+        Some(name) => catalog.embedders.resolve(name),
+        None => catalog.embedders.unnamed(),
+    };
+    match bound {
+        Ok(BoundEmbedder { embedder, notice }) => {
+            if let Some(notice) = notice {
+                let problem = positions.warning(notice.code, positions.embedder.clone(), notice.message);
+                warnings.push(helped(problem, notice.help));
+            }
+            Some(embedder)
+        }
+        Err(fault) => {
+            let problem = positions.error(fault.code, positions.embedder.clone(), fault.message);
+            problems.push(helped(problem, fault.help));
+            None
+        }
+    }
+}
+
+/// The tool with which the model writes its working memory, where it may.
+fn working_memory(definition: &Definition, positions: &Positions, problems: &mut Vec<Problem>) -> Option<Unbound> {
+    let working = definition.memory.as_ref()?.working.as_ref()?;
+    let schema = input_schema(&working.form);
+    if let Err(fault) = Validator::new(&schema) {
+        let message = format!("`memory.working_memory.schema` is no JSON Schema: {fault}");
+        problems.push(positions.error("bad_schema", positions.working_schema.clone(), message));
+        return None;
+    }
+    let tool = || Unbound::working_memory(WORKING_MEMORY_TOOL, description(&working.form), schema);
+    (!working.read_only).then(tool)
 }
 
 fn models(

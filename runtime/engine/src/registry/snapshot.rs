@@ -8,7 +8,7 @@ use roster_model::id::AgentId;
 use serde::Serialize;
 
 use crate::definition::{Definition, Problem};
-use crate::memory::Memory;
+use crate::memory::{FactoryError, Memory};
 use crate::registry::BoundModel;
 use crate::tool::ToolBox;
 
@@ -28,6 +28,8 @@ pub struct Agent {
     pub(crate) revision: u64,
     /// Name and description of each sub-agent, as its tools tell the model.
     pub(crate) facts: Vec<(String, String)>,
+    /// What somebody should look at, although it serves.
+    pub(crate) warnings: Vec<Problem>,
 }
 
 /// How an agent stands.
@@ -61,6 +63,19 @@ pub struct Entry {
     pub pinned: Option<String>,
     /// True when its file is gone for good: as if it had no line, but listed.
     pub gone: bool,
+    /// The memory factory that failed for it, so that it is not called again for the same.
+    pub(crate) refusal: Option<Refusal>,
+}
+
+/// A memory factory that failed, and for what.
+#[derive(Clone)]
+pub(crate) struct Refusal {
+    /// The version of the definition.
+    pub(crate) fingerprint: String,
+    /// The catalog the factory came from.
+    pub(crate) revision: u64,
+    /// What it said.
+    pub(crate) error: FactoryError,
 }
 
 /// The registry at one moment, in the order of its lines.

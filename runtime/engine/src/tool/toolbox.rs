@@ -20,6 +20,8 @@ pub enum Target {
     Tool(Arc<dyn Tool>),
     /// Another agent, called with the one argument `prompt`.
     Agent(AgentId),
+    /// The agent's own working memory, written with the one argument `memory`.
+    WorkingMemory,
 }
 
 /// A tool bound to an agent.
@@ -38,12 +40,17 @@ pub struct BoundTool {
     pub slots: Option<Arc<Semaphore>>,
 }
 
+/// After this a write of working memory is given up.
+const WORKING_MEMORY_TIMEOUT: Duration = Duration::from_secs(20);
+
 /// All tools of one agent.
 #[derive(Default)]
 pub struct ToolBox {
     tools: Vec<BoundTool>,
     by_offered: HashMap<String, usize>,
     offered: Arc<[OfferedTool]>,
+    /// The same without the working-memory tool.
+    stateless: Arc<[OfferedTool]>,
 }
 
 /// A tool before it has its name for the model.
@@ -99,6 +106,21 @@ impl Unbound {
     }
 }
 
+impl Unbound {
+    /// The tool with which a model writes its working memory; keeps its name whatever the others are called.
+    pub(crate) fn working_memory(name: &str, description: String, input_schema: serde_json::Value) -> Self {
+        Self {
+            written: name.to_owned(),
+            plain: name.to_owned(),
+            description,
+            input_schema,
+            target: Target::WorkingMemory,
+            timeout: WORKING_MEMORY_TIMEOUT,
+            concurrency: None,
+        }
+    }
+}
+
 impl ToolBox {
     /// Names and binds tools. A tool whose schema cannot be compiled is an error naming it.
     ///
@@ -111,9 +133,10 @@ impl ToolBox {
         }
         let mut bound = Self::default();
         for tool in unbound {
+            let own = matches!(tool.target, Target::WorkingMemory);
             let simple = offered_name(&tool.plain, &tool.written, false);
             let meets = wanted.get(&simple).is_some_and(|count| *count > 1);
-            let name = if meets { offered_name(&tool.plain, &tool.written, true) } else { simple };
+            let name = if meets && !own { offered_name(&tool.plain, &tool.written, true) } else { simple };
             let (input_schema, validator) =
                 schemas.get(tool.input_schema).map_err(|fault| (tool.written.clone(), fault))?;
             bound.by_offered.insert(name.clone(), bound.tools.len());
@@ -126,7 +149,10 @@ impl ToolBox {
                 slots: tool.concurrency.map(|n| Arc::new(Semaphore::new(n.max(1) as usize))),
             });
         }
-        bound.offered = bound.tools.iter().map(|tool| tool.offered.clone()).collect();
+        let offered = |tool: &BoundTool| tool.offered.clone();
+        bound.offered = bound.tools.iter().map(offered).collect();
+        let stateless = bound.tools.iter().filter(|tool| !matches!(tool.target, Target::WorkingMemory));
+        bound.stateless = stateless.map(offered).collect();
         Ok(bound)
     }
 
@@ -134,6 +160,12 @@ impl ToolBox {
     #[must_use]
     pub fn offered(&self) -> Arc<[OfferedTool]> {
         Arc::clone(&self.offered)
+    }
+
+    /// What the model is offered in a turn without memory.
+    #[must_use]
+    pub fn offered_without_memory(&self) -> Arc<[OfferedTool]> {
+        Arc::clone(&self.stateless)
     }
 
     /// The tool behind a name the model used.

@@ -25,7 +25,7 @@ pub struct Recorder {
     queue: mpsc::Sender<Job>,
     lost: Arc<AtomicU64>,
     /// Which share of traces is recorded, as a bound on 32 random bits.
-    sampled_below: u64,
+    sampled_below: AtomicU64,
 }
 
 impl Recorder {
@@ -36,14 +36,19 @@ impl Recorder {
         let (queue, jobs) = mpsc::channel(QUEUE);
         let lost = Arc::new(AtomicU64::new(0));
         tracker.spawn(write(store, jobs, Arc::clone(&lost)));
-        Self { queue, lost, sampled_below: sampled_below(sample) }
+        Self { queue, lost, sampled_below: AtomicU64::new(sampled_below(sample)) }
+    }
+
+    /// Another share from now on, 0 to 1; traces under way keep what was decided for them.
+    pub fn set_sample(&self, sample: f64) {
+        self.sampled_below.store(sampled_below(sample), Ordering::Relaxed);
     }
 
     /// Whether the trace of this random id is recorded; all its spans or none.
     #[must_use]
     pub fn takes(&self, trace: u128) -> bool {
         // The low 32 bits are random in every id source.
-        (trace & u128::from(u32::MAX)) < u128::from(self.sampled_below)
+        (trace & u128::from(u32::MAX)) < u128::from(self.sampled_below.load(Ordering::Relaxed))
     }
 
     /// Takes a span; at once, also when it has to be dropped.

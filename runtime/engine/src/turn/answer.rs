@@ -4,9 +4,13 @@ use std::collections::HashSet;
 
 use roster_model::id::IdSource;
 use roster_model::message::{Part, Role, ToolCall, ToolResult};
-use roster_model::provider::Usage;
+use roster_model::provider::{Delta, Usage};
+use roster_model::time::Timestamp;
 use serde_json::Value;
 
+use super::step::MOST_BYTES;
+use crate::memory::estimate_tokens;
+use crate::memory::feed::ModelCall;
 use crate::tool::parse_arguments;
 
 /// A call being written by the model.
@@ -26,6 +30,12 @@ pub(super) struct Answer {
     all_known: bool,
     /// Where this step's parts begin: text of two steps is never joined.
     step_start: usize,
+    /// The model calls so far, one a step.
+    pub(super) model_calls: Vec<ModelCall>,
+    /// The number of this step, from 1.
+    step: u32,
+    /// Bytes said so far, calls and thinking included.
+    bytes: usize,
 }
 
 /// Ids at least this long are taken to be random.
@@ -42,11 +52,42 @@ impl Answer {
                 }
             }
         }
-        Self { parts: Vec::new(), usage: Usage::default(), taken, all_known, step_start: 0 }
+        Self {
+            parts: Vec::new(),
+            usage: Usage::default(),
+            taken,
+            all_known,
+            step_start: 0,
+            model_calls: Vec::new(),
+            step: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Counts a piece; false when the turn has said too much already.
+    pub(super) fn has_room(&mut self, delta: &Delta) -> bool {
+        self.bytes += match delta {
+            Delta::Text(piece) | Delta::Reasoning(piece) => piece.len(),
+            Delta::ToolArguments { fragment, .. } => fragment.len(),
+            Delta::ToolCall { name, .. } => name.len(),
+            Delta::ReasoningOpaque(value) => value.to_string().len(),
+            Delta::End { .. } => 0,
+        };
+        self.bytes <= MOST_BYTES
     }
 
     pub(super) fn begin_step(&mut self) {
         self.step_start = self.parts.len();
+        self.step += 1;
+    }
+
+    /// Notes that a model is asked; the next model asked in the same step stands in its place.
+    pub(super) fn asked(&mut self, model: &str, at: Timestamp) {
+        let step = self.step;
+        self.model_calls.retain(|call| call.step != step);
+        let tokens = if self.parts.is_empty() { 0 } else { u64::from(estimate_tokens(&self.parts)) };
+        let (model, parts) = (model.to_owned(), self.parts.len());
+        self.model_calls.push(ModelCall { step, at, model, parts, tokens, usage: Usage::default() });
     }
 
     pub(super) fn text(&mut self, piece: &str) {
@@ -120,6 +161,9 @@ impl Answer {
 
     /// Adds a step's tokens.
     pub(super) fn spend(&mut self, usage: Usage) {
+        if let Some(call) = self.model_calls.last_mut() {
+            call.usage = usage;
+        }
         let add = |a: Option<u64>, b: Option<u64>| match (a, b) {
             (None, None) => None,
             (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),

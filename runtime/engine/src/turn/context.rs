@@ -1,19 +1,39 @@
 //! What one model call is given: pure.
 
-use roster_model::message::{Part, Role};
+use roster_model::message::{Part, Role, Seq};
 use roster_model::provider::{Completion, ModelSettings, PromptMessage};
 
+use crate::memory::feed::Feed;
 use crate::memory::transcript;
+use crate::memory::working::OpenWorking;
 use crate::registry::Agent;
 
 /// History and input of a turn, before the model's own steps.
 pub(super) struct Context {
-    /// System texts of the request, after the agent's instructions.
+    /// Working memory, recalled lines and system texts of the request, after the agent's instructions.
     pub(super) system: Vec<String>,
     /// Stored rows, oldest first, then the input.
     pub(super) rows: Vec<(Role, Vec<Part>)>,
     /// Settings of definition and request.
     pub(super) settings: ModelSettings,
+    /// The working memory, where there is one.
+    pub(super) working: Option<OpenWorking>,
+    /// What the turn does with its memory when it is over; absent without memory.
+    pub(super) remembered: Option<Remembered>,
+}
+
+/// What a turn with memory found when it began.
+pub(super) struct Remembered {
+    /// What was fed and why.
+    pub(super) feed: Feed,
+    /// The first row this turn wrote.
+    pub(super) first: Seq,
+    /// How many rows it wrote before the answer.
+    pub(super) written: usize,
+    /// The question's words.
+    pub(super) question: String,
+    /// Their vector, where one was made.
+    pub(super) vector: Option<Vec<f32>>,
 }
 
 impl Context {
@@ -26,10 +46,14 @@ impl Context {
     pub(super) fn completion(&self, agent: &Agent, model: &str, answer: &[Part]) -> Completion {
         let system = std::iter::once(&agent.definition.instructions).chain(&self.system);
         let mut messages: Vec<PromptMessage> =
-            system.filter(|text| !text.is_empty()).cloned().map(PromptMessage::System).collect();
+            system.filter(|text| !text.trim().is_empty()).cloned().map(PromptMessage::System).collect();
         let rows = self.rows().chain(std::iter::once((Role::Assistant, answer)));
-        messages.extend(transcript::read(rows));
-        Completion { model: model.to_owned(), messages, tools: agent.tools.offered(), settings: self.settings.clone() }
+        messages.extend(transcript::for_model(rows));
+        let tools = match self.working {
+            Some(_) => agent.tools.offered(),
+            None => agent.tools.offered_without_memory(),
+        };
+        Completion { model: model.to_owned(), messages, tools, settings: self.settings.clone() }
     }
 }
 

@@ -142,8 +142,12 @@ pub struct Failure {
     pub retry_after: Option<Duration>,
     /// Tokens used before it failed.
     pub usage: Usage,
-    /// The message row, where one was stored.
+    /// `error`, or `interrupted` for a cancelled turn.
     pub reason: FinishReason,
+    /// The assistant's row that holds what was said so far; `None` when none was stored.
+    pub row: Option<MessageId>,
+    /// True when the question is stored: asking again stores it again.
+    pub question_stored: bool,
 }
 
 impl Failure {
@@ -157,6 +161,8 @@ impl Failure {
             retry_after: None,
             usage: Usage::default(),
             reason: FinishReason::Error,
+            row: None,
+            question_stored: false,
         }
     }
 

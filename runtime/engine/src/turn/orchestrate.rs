@@ -15,7 +15,8 @@ use roster_model::tool::{ToolContext, ToolError};
 use serde_json::Value;
 
 use super::answer::Answer;
-use super::event::TurnEvent;
+use super::context::Context;
+use super::event::{Failure, TurnEvent};
 use super::request::{Input, InputMessage, TurnRequest};
 use super::run::Turn;
 use crate::tool::{BoundTool, Target, dispatch, parse_arguments};
@@ -48,21 +49,33 @@ impl Lineage {
     }
 }
 
-/// Runs a step's calls at once. Each result is in `answer` as soon as it is there.
-pub(super) async fn run_calls(turn: &Turn, calls: &[ToolCall], answer: &mut Answer, trace: &TraceContext) {
-    let mut running: FuturesUnordered<_> = calls.iter().map(|call| run_call(turn, call, trace)).collect();
+/// Runs a step's calls at once. Each result is in `answer`, and on record, as soon as it is there: a killed process
+/// leaves what its tools did.
+///
+/// # Errors
+/// The store's failure; calls still running are given up.
+pub(super) async fn run_calls(
+    turn: &Turn,
+    context: &Context,
+    calls: &[ToolCall],
+    answer: &mut Answer,
+    trace: &TraceContext,
+) -> Result<(), Failure> {
+    let mut running: FuturesUnordered<_> = calls.iter().map(|call| run_call(turn, context, call, trace)).collect();
     while let Some(result) = running.next().await {
         answer.result(result.clone());
+        turn.save_running(answer).await?;
         turn.emit(TurnEvent::ToolFinished(result)).await;
     }
+    Ok(())
 }
 
-async fn run_call(turn: &Turn, call: &ToolCall, trace: &TraceContext) -> ToolResult {
+async fn run_call(turn: &Turn, context: &Context, call: &ToolCall, trace: &TraceContext) -> ToolResult {
     let began = tokio::time::Instant::now();
     let mut span = trace.open("execute_tool", &call.name);
     span.set("gen_ai.tool.name", call.name.as_str());
     span.set("gen_ai.tool.call.id", call.id.as_str());
-    let outcome = attempt(turn, call, &span.below()).await;
+    let outcome = attempt(turn, context, call, &span.below()).await;
     let code = outcome.as_ref().err().map(|error| error.code);
     // A name the model made up is no label: it would let a model grow the counters without end.
     let known = turn.request.agent.tools.find(&call.name).map_or("unknown", |bound| bound.written.as_str());
@@ -76,7 +89,7 @@ async fn run_call(turn: &Turn, call: &ToolCall, trace: &TraceContext) -> ToolRes
     ToolResult { call_id: call.id.clone(), name: call.name.clone(), output, is_error, duration_ms }
 }
 
-async fn attempt(turn: &Turn, call: &ToolCall, trace: &TraceContext) -> Result<Value, ToolError> {
+async fn attempt(turn: &Turn, context: &Context, call: &ToolCall, trace: &TraceContext) -> Result<Value, ToolError> {
     let Some(bound) = turn.request.agent.tools.find(&call.name) else {
         return Err(unknown_tool(turn, &call.name));
     };
@@ -87,6 +100,7 @@ async fn attempt(turn: &Turn, call: &ToolCall, trace: &TraceContext) -> Result<V
     }
     bound.validator.check(&call.arguments).map_err(|fault| invalid(fault.message))?;
     match &bound.target {
+        Target::WorkingMemory => write_down(turn, context, bound, call).await,
         Target::Agent(id) => ask(turn, bound, id, call, trace).await.map(Value::String),
         Target::Tool(tool) => {
             let context = ToolContext {
@@ -97,6 +111,19 @@ async fn attempt(turn: &Turn, call: &ToolCall, trace: &TraceContext) -> Result<V
             };
             dispatch(bound, tool.as_ref(), call.arguments.clone(), context).await
         }
+    }
+}
+
+/// Writes the working memory.
+async fn write_down(turn: &Turn, context: &Context, bound: &BoundTool, call: &ToolCall) -> Result<Value, ToolError> {
+    let refuse = |code, message: &str| Err(ToolError { code, message: message.to_owned() });
+    let (Some(memory), Some(working)) = (turn.memory(), &context.working) else {
+        return refuse("no_memory", "this request has no memory; nothing was written");
+    };
+    let update = call.arguments.get("memory").unwrap_or(&Value::Null);
+    match tokio::time::timeout(bound.timeout, working.update(memory.store.as_ref(), update)).await {
+        Ok(outcome) => outcome,
+        Err(_) => refuse("timeout", "the working memory could not be written in time"),
     }
 }
 
@@ -141,6 +168,7 @@ async fn ask(
             resource: turn.request.key.resource.clone(),
             thread: ThreadId::fresh(turn.services.ids.as_ref()),
         },
+        owner_named: turn.request.owner_named,
         stored: turn.request.stored,
         input: Input { messages: vec![InputMessage { role: Role::User, parts: vec![Part::text(prompt)] }] },
         settings: roster_model::provider::ModelSettings::default(),

@@ -34,6 +34,9 @@ pub struct TurnRequest {
     pub snapshot: Arc<Snapshot>,
     /// Owner and thread, both decided by the door.
     pub key: ThreadKey,
+    /// Whether the identity or the request named the owner. False: the owner is a default that everybody shares who
+    /// names none, so neither recall nor working memory leaves the thread, whatever the definition says.
+    pub owner_named: bool,
     /// False: nothing is read or stored, whatever the agent's memory (a request that names no conversation on a door
     /// whose clients send their whole history).
     pub stored: bool,

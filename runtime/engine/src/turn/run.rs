@@ -20,14 +20,19 @@ use super::event::{Failure, FailureKind, FinishReason, TurnEvent};
 use super::lock::Held;
 use super::orchestrate::{self, Lineage};
 use super::request::TurnRequest;
+use super::running::Place;
 use super::services::{Services, TurnRefused, TurnStream};
 use super::step;
 use crate::definition::OnDisconnect;
 use crate::memory::Memory;
+use crate::memory::working::without_calls;
 use crate::trace::{OpenSpan, TraceContext, TurnOutcome};
 
 /// Events waiting for a slow client; a fuller queue makes the turn wait.
 const QUEUE: usize = 64;
+
+/// How long a client that does not read may keep the last event waiting.
+const LAST_WORD: Duration = Duration::from_secs(30);
 
 /// A turn under way.
 pub(super) struct Turn {
@@ -65,10 +70,10 @@ pub fn start(services: &Arc<Services>, request: TurnRequest) -> Result<TurnStrea
     if !request.input.messages.iter().any(|message| message.role == Role::User) {
         return Err(TurnRefused::NoQuestion);
     }
-    let place = services.place().ok_or(TurnRefused::Busy)?;
+    let cancel = CancellationToken::new();
+    let place = services.place(&request.key, &cancel).ok_or(TurnRefused::Busy)?;
     let timeout = services.limits().turn_timeout;
     let (sender, events) = mpsc::channel(QUEUE);
-    let cancel = CancellationToken::new();
     let finishes_anyway = request.agent.definition.on_disconnect == OnDisconnect::Finish;
     let turn = Turn {
         services: Arc::clone(services),
@@ -91,8 +96,7 @@ pub fn start(services: &Arc<Services>, request: TurnRequest) -> Result<TurnStrea
         _guard: (!finishes_anyway).then(|| cancel.drop_guard()),
     };
     services.tracker.spawn(async move {
-        turn.run_and_tell().await;
-        drop(place);
+        turn.run_and_tell(place).await;
     });
     Ok(stream)
 }
@@ -134,7 +138,7 @@ impl Turn {
         self.memory().is_some()
     }
 
-    async fn run_and_tell(self) {
+    async fn run_and_tell(self, place: Place) {
         let events = self.events.clone();
         let (agent, turn) = (self.request.agent.definition.id.to_string(), self.id.to_string());
         let release = self.memory().map(|memory| (memory.clone(), self.request.key.clone(), self.id.clone()));
@@ -154,8 +158,10 @@ impl Turn {
                 TurnEvent::Failed(Failure::new(FailureKind::Internal, "internal", "the turn crashed"))
             }
         };
+        // The turn is over for everybody but a client that does not read; it gets a moment, and no place among the turns.
+        drop(place);
         if let Some(events) = events {
-            let _ = events.send(last).await;
+            let _ = tokio::time::timeout(LAST_WORD, events.send(last)).await;
         }
     }
 
@@ -190,14 +196,16 @@ impl Turn {
 
     async fn walk(&self, trace: &TraceContext) -> Result<Done, Failure> {
         self.ready()?;
+        // The first model call is paid for before anything is stored: a flood of sub-agent calls leaves no threads behind.
+        self.pay()?;
         let held = self.within(self.hold_thread()).await?;
         let opened = self.within(self.open()).await;
-        let (context, mut answer) = match opened {
+        let (mut context, mut answer) = match opened {
             Ok(opened) => opened,
             Err(failure) => {
                 // The question may have been stored just before: give the thread back.
-                self.save_last(None).await.ok();
-                return Err(failure);
+                let question_stored = self.give_back().await;
+                return Err(Failure { question_stored, ..failure });
             }
         };
         let started =
@@ -208,9 +216,30 @@ impl Turn {
                 self.converse(&context, &mut answer, trace).await
             })
             .await;
+        let calls = std::mem::take(&mut answer.model_calls);
         let closed = self.close(outcome, answer).await;
         drop(held);
+        if let Some(remembered) = context.remembered.take() {
+            self.leave(remembered, &calls, closed.as_ref().ok().map(|done| done.text.as_str()));
+        }
         closed
+    }
+
+    /// Takes one model call from the budget of the whole request.
+    fn pay(&self) -> Result<(), Failure> {
+        if self.lineage.spend() {
+            return Ok(());
+        }
+        let message = format!("the request used up its {} model calls", orchestrate::TREE_BUDGET);
+        Err(Failure::new(FailureKind::Budget, "budget_exhausted", message))
+    }
+
+    /// Gives the thread back without an answer; true when it had been taken, so that the question is stored. A thread that
+    /// was never taken is no failure.
+    async fn give_back(&self) -> bool {
+        let Some(memory) = self.memory() else { return false };
+        let save = SaveAnswer { key: self.request.key.clone(), turn: self.id.clone(), message: None, last: true };
+        memory.store.save_answer(save).await.is_ok()
     }
 
     /// At least one model can be asked.
@@ -258,10 +287,9 @@ impl Turn {
         trace: &TraceContext,
     ) -> Result<FinishReason, Failure> {
         let most = self.request.agent.definition.max_steps.max(1);
-        for _ in 0..most {
-            if !self.lineage.spend() {
-                let message = format!("the request used up its {} model calls", orchestrate::TREE_BUDGET);
-                return Err(Failure::new(FailureKind::Budget, "budget_exhausted", message));
+        for number in 0..most {
+            if number > 0 {
+                self.pay()?;
             }
             let step = step::run(self, context, answer, trace).await?;
             if step.calls.is_empty() || step.reason == StopReason::ContentFilter {
@@ -269,8 +297,7 @@ impl Turn {
             }
             // On record before a tool may do something: a killed process leaves what it may have done.
             self.save_running(answer).await?;
-            orchestrate::run_calls(self, &step.calls, answer, trace).await;
-            self.save_running(answer).await?;
+            orchestrate::run_calls(self, context, &step.calls, answer, trace).await?;
         }
         Ok(FinishReason::ToolCalls)
     }
@@ -300,9 +327,22 @@ impl Turn {
         }
     }
 
-    async fn save_running(&self, answer: &Answer) -> Result<(), Failure> {
+    /// What of the answer is stored: everything but the model's notes to itself.
+    fn stored(&self, parts: &[Part]) -> Vec<Part> {
+        match self.memory().and_then(|memory| memory.policy.working.as_ref()) {
+            Some(_) => without_calls(parts),
+            None => parts.to_vec(),
+        }
+    }
+
+    /// Writes the row as it is now; nothing for a turn that stores nothing.
+    pub(super) async fn save_running(&self, answer: &Answer) -> Result<(), Failure> {
         let Some(memory) = self.memory() else { return Ok(()) };
-        let message = Some(self.answer_row(answer.parts.clone(), MessageStatus::Running));
+        let parts = self.stored(&answer.parts);
+        if parts.is_empty() {
+            return Ok(());
+        }
+        let message = Some(self.answer_row(parts, MessageStatus::Running));
         let save = SaveAnswer { key: self.request.key.clone(), turn: self.id.clone(), message, last: false };
         memory.store.save_answer(save).await.map_err(|error| self.store_failed(&error))
     }
@@ -326,14 +366,22 @@ impl Turn {
             }
         };
         // An interrupted turn that said nothing leaves no row: nothing empty stands as an answer.
-        let message = (!answer.parts.is_empty()).then(|| self.answer_row(answer.parts, status));
+        let parts = self.stored(&answer.parts);
+        let message = (!parts.is_empty()).then(|| self.answer_row(parts, status));
+        let has_row = message.is_some() && self.remembers();
         let saved = self.save_last(message).await;
-        let reason = outcome.map_err(|mut failure| {
+        if saved.is_err() {
+            // The row is lost and the turn says so; the thread must not be lost with it.
+            self.save_last(None).await.ok();
+        }
+        let stored = has_row && saved.is_ok();
+        let ended = outcome.and_then(|reason| saved.map(|()| Done { reason, usage, text }));
+        ended.map_err(|mut failure| {
             failure.usage = usage;
+            failure.row = stored.then(|| self.message.clone());
+            failure.question_stored = self.remembers();
             failure
-        })?;
-        saved?;
-        Ok(Done { reason, usage, text })
+        })
     }
 
     pub(super) fn store_failed(&self, error: &roster_model::storage::StoreError) -> Failure {

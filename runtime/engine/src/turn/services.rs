@@ -1,11 +1,10 @@
 //! What every turn is handed: clock, ids, limits, and the tracker that owns its task.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use roster_model::id::{IdSource, MessageId, ThreadKey, TurnId};
+use roster_model::id::{IdSource, MessageId, ResourceId, ThreadKey, TurnId};
 use roster_model::time::Clock;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -13,6 +12,8 @@ use tokio_util::task::TaskTracker;
 
 use super::event::TurnEvent;
 use super::lock::ThreadLocks;
+use super::running::{Place, Running};
+use crate::memory::recall::{Indexer, Recall};
 use crate::trace::{Metrics, Recorder, TraceContext};
 
 /// Bounds of all turns together.
@@ -46,8 +47,12 @@ pub struct Services {
     pub metrics: Arc<Metrics>,
     /// Where spans go; `None`: nowhere.
     pub recorder: Option<Arc<Recorder>>,
+    /// Vectors in RAM and the search over them.
+    pub recall: Arc<Recall>,
+    /// Writes feed records, vectors and words after the answer.
+    pub indexer: Arc<Indexer>,
     limits: ArcSwap<Limits>,
-    running: Arc<AtomicUsize>,
+    running: Arc<Running>,
     pub(super) locks: ThreadLocks,
 }
 
@@ -55,12 +60,17 @@ impl Services {
     /// Services with these sources and bounds.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>, limits: Limits) -> Self {
+        let (tracker, draining, stop) = (TaskTracker::new(), CancellationToken::new(), CancellationToken::new());
+        let recall: Arc<Recall> = Arc::default();
+        let indexer = Indexer::new(Arc::clone(&recall), tracker.clone(), draining.clone(), stop.clone());
         Self {
             clock,
             ids,
-            tracker: TaskTracker::new(),
-            draining: CancellationToken::new(),
-            stop: CancellationToken::new(),
+            tracker,
+            draining,
+            stop,
+            recall,
+            indexer,
             limits: ArcSwap::from_pointee(limits),
             metrics: Arc::default(),
             recorder: None,
@@ -102,24 +112,27 @@ impl Services {
     /// Turns under way now.
     #[must_use]
     pub fn turns_running(&self) -> usize {
-        self.running.load(Ordering::Relaxed)
+        self.running.count()
+    }
+
+    /// Waits until no turn is under way.
+    pub async fn idle(&self) {
+        self.running.none().await;
+    }
+
+    /// Cancels the turns of a thread, those that wait for it too: it was deleted.
+    pub fn cancel_turns(&self, key: &ThreadKey) {
+        self.running.cancel(key);
+    }
+
+    /// Cancels all turns of an owner: it is erased.
+    pub fn cancel_turns_of(&self, resource: &ResourceId) {
+        self.running.cancel_owner(resource);
     }
 
     /// A place among the turns at once, if there is one.
-    pub(super) fn place(&self) -> Option<Place> {
-        let most = self.limits().concurrent_turns;
-        let taken =
-            self.running.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |now| (now < most).then_some(now + 1));
-        taken.ok().map(|_| Place(Arc::clone(&self.running)))
-    }
-}
-
-/// A place among the turns at once; given back when dropped.
-pub(super) struct Place(Arc<AtomicUsize>);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+    pub(super) fn place(&self, key: &ThreadKey, cancel: &CancellationToken) -> Option<Place> {
+        self.running.enter(self.limits().concurrent_turns, key, cancel)
     }
 }
 

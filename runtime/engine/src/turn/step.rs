@@ -28,11 +28,17 @@ struct Begun {
 }
 
 /// Asks the agent's models in their order until one begins to answer.
-async fn open(turn: &Turn, context: &Context, answer: &Answer, trace: &TraceContext) -> Result<Begun, ProviderError> {
+async fn open(
+    turn: &Turn,
+    context: &Context,
+    answer: &mut Answer,
+    trace: &TraceContext,
+) -> Result<Begun, ProviderError> {
     let agent = &turn.request.agent;
     let mut last = ProviderError::new(ProviderErrorKind::NotFound, "the agent has no model");
     for bound in &agent.models {
         let asked = Instant::now();
+        answer.asked(&bound.name, turn.services.clock.now());
         let mut span = trace.open("chat", &bound.model);
         span.set("gen_ai.provider.name", bound.provider.name());
         span.set("gen_ai.request.model", bound.model.as_str());
@@ -72,6 +78,16 @@ fn no_end() -> ProviderError {
     ProviderError::new(ProviderErrorKind::Truncated, "the model's answer broke off")
 }
 
+/// Bytes one turn may say, calls and thinking included. No model's answer is longer; an endless stream is.
+pub(super) const MOST_BYTES: usize = 8 * 1024 * 1024;
+/// Calls of one step.
+const MOST_CALLS: usize = 128;
+
+/// An answer past a bound: what was said up to it is kept, the rest is not waited for.
+fn too_much(what: &str) -> ProviderError {
+    ProviderError::new(ProviderErrorKind::Protocol, format!("the model's answer was cut off: {what}"))
+}
+
 /// Runs one model call. What it says is in `answer` also when it fails or is dropped half-way.
 pub(super) async fn run(
     turn: &Turn,
@@ -105,6 +121,12 @@ async fn read(turn: &Turn, answer: &mut Answer, begun: &mut Begun) -> Result<(St
             }
             let calls = finish_calls(turn, answer, open_calls).await;
             return Ok((Step { reason, calls }, usage));
+        }
+        if matches!(delta, Delta::ToolCall { .. }) && open_calls.len() >= MOST_CALLS {
+            return Err(too_much(&format!("more than {MOST_CALLS} tool calls at once")));
+        }
+        if !answer.has_room(&delta) {
+            return Err(too_much(&format!("more than {} MiB", MOST_BYTES / (1024 * 1024))));
         }
         take(turn, answer, &mut open_calls, delta).await;
         delta = match begun.stream.next().await {

@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use roster_engine::definition::{Instructions, MemoryConfig, ModelChoice, Unreadable, load_agent};
-use roster_engine::memory::{FactoryError, Memory, MemoryFactory, Policy};
+use roster_engine::memory::{FactoryError, Memory, MemoryFactory};
 use roster_engine::registry::{BoundModel, Candidate, Catalog, ModelSource, NameFault, Registry, prepare};
 use roster_engine::tool::Schemas;
 use roster_engine::trace::Recorder;
 use roster_engine::turn::{Input, InputMessage, Limits, Services, TurnEvent, TurnRequest, TurnStream, start};
 use roster_model::BoxFuture;
+use roster_model::embedder::Embedder;
+use roster_model::housekeeping::SessionStore;
 use roster_model::id::{AgentId, ResourceId, ThreadId, ThreadKey};
 use roster_model::message::{Part, Role, StoredMessage};
 use roster_model::observation::{ObservationStore, Span};
@@ -24,6 +26,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
 
+use crate::embedder::Words;
 pub use crate::model::{Model, Say, calls, end, text};
 use crate::pay::PayMaker;
 
@@ -42,7 +45,7 @@ impl ModelSource for Models {
 
 /// Counts its calls; fails when told.
 pub struct Factory {
-    store: Arc<dyn ConversationStore>,
+    store: Arc<dyn SessionStore>,
     pub calls: AtomicUsize,
     pub fails: Mutex<bool>,
 }
@@ -53,7 +56,7 @@ impl MemoryFactory for Factory {
         if *self.fails.lock().unwrap() {
             return Err(FactoryError { message: "no room".into() });
         }
-        Ok(Memory { store: Arc::clone(&self.store), policy: Policy { window: config.window } })
+        Ok(Memory::new(Arc::clone(&self.store), config))
     }
 }
 
@@ -90,6 +93,8 @@ impl ObservationStore for Observed {
 }
 
 pub struct World {
+    pub embedder: Arc<Words>,
+    pub clock: Arc<TestClock>,
     pub observed: Arc<Observed>,
     pub model: Arc<Model>,
     pub store: Arc<RamStore>,
@@ -109,23 +114,37 @@ impl World {
     }
 
     pub fn limited(files: &[&str], limits: Limits) -> Self {
+        Self::on(files, limits, |store| store)
+    }
+
+    /// With the agents' store behind something of the test's own.
+    pub fn on(files: &[&str], limits: Limits, wrap: impl FnOnce(Arc<RamStore>) -> Arc<dyn SessionStore>) -> Self {
         let model = Arc::new(Model::default());
         let clock = Arc::new(TestClock::default());
         let store = Arc::new(RamStore::new(clock.clone()));
         let maker = PayMaker::default();
-        let factory = Arc::new(Factory { store: store.clone(), calls: AtomicUsize::new(0), fails: Mutex::new(false) });
+        let embedder = Arc::new(Words::default());
+        let embedders: BTreeMap<String, Arc<dyn Embedder>> = BTreeMap::from([
+            ("local".to_owned(), embedder.clone() as _),
+            ("other".to_owned(), Arc::new(Words::other()) as _),
+        ]);
+        let factory =
+            Arc::new(Factory { store: wrap(store.clone()), calls: AtomicUsize::new(0), fails: Mutex::new(false) });
         let catalog = Catalog {
             factories: BTreeMap::from([("create_memory".to_owned(), Arc::clone(&factory) as Arc<dyn MemoryFactory>)]),
             tools: BTreeMap::from([("pay".to_owned(), Arc::new(maker.clone()) as Arc<dyn ToolMaker>)]),
             models: Arc::new(Models(Arc::clone(&model))),
+            embedders: Arc::new(embedders.clone()),
             revision: 1,
             schemas: Schemas::default(),
         };
         let observed = Arc::new(Observed::default());
-        let services = Services::new(clock, Arc::new(TestIds::default()), limits);
+        let services = Services::new(clock.clone(), Arc::new(TestIds::default()), limits);
         let recorder = Recorder::start(observed.clone(), &TaskTracker::new(), 1.0);
         let services = services.recording(Arc::new(recorder));
         let world = Self {
+            embedder,
+            clock,
             observed,
             model,
             store,
@@ -156,6 +175,7 @@ impl World {
             agent: Arc::clone(agent),
             snapshot: Arc::clone(&snapshot),
             key: key(thread),
+            owner_named: true,
             stored: true,
             input: Input { messages },
             settings: ModelSettings::default(),
@@ -164,6 +184,19 @@ impl World {
 
     pub fn ask(&self, thread: &str, question: &str) -> TurnStream {
         start(&self.services, self.request("clerk", thread, &[(Role::User, question)])).expect("accepted")
+    }
+
+    /// Waits until nothing is left to do behind the turns: titles, index, feed.
+    pub async fn settled(&self) {
+        self.services.tracker.close();
+        self.services.tracker.wait().await;
+        self.services.tracker.reopen();
+    }
+
+    /// Asks as an owner whom nobody named.
+    pub async fn ask_unnamed(&self, thread: &str, question: &str) -> Vec<TurnEvent> {
+        let request = TurnRequest { owner_named: false, ..self.request("clerk", thread, &[(Role::User, question)]) };
+        all(start(&self.services, request).expect("accepted")).await
     }
 
     /// The rows of a thread in short: `user: q`, `assistant(failed): a`.

@@ -3,9 +3,14 @@
 #![allow(unreachable_pub, reason = "an integration binary has no outside")]
 
 mod double;
+mod embedder;
 mod model;
 mod pay;
+mod recall;
 mod registry;
+mod stored;
 mod subagents;
+mod title;
 mod trace;
 mod turn;
+mod working;

@@ -96,6 +96,29 @@ async fn a_failing_factory_is_a_problem_naming_the_agent() {
 }
 
 #[tokio::test]
+async fn a_factory_that_failed_is_called_again_only_for_something_else() {
+    let mut world = World::new(&[PLAIN]);
+    let calls = |world: &World| world.factory.calls.load(Ordering::SeqCst);
+    *world.factory.fails.lock().unwrap() = true;
+    world.load(&[CLERK, PLAIN]);
+    let found = problems(&world, "clerk");
+    assert_eq!(calls(&world), 1);
+    for _ in 0..2 {
+        world.load(&[CLERK, &format!("{PLAIN}max_steps = 2\n")]);
+        assert_eq!((calls(&world), problems(&world, "clerk")), (1, found.clone()), "another agent changed");
+    }
+    world.load(&[&CLERK.replace("brief", "long"), PLAIN]);
+    assert_eq!(calls(&world), 2, "the definition changed");
+    world.catalog.revision += 1;
+    world.load(&[&CLERK.replace("brief", "long"), PLAIN]);
+    assert_eq!(calls(&world), 3, "the catalog changed");
+    *world.factory.fails.lock().unwrap() = false;
+    world.load(&[CLERK, PLAIN]);
+    assert_eq!((calls(&world), problems(&world, "clerk")), (4, Vec::new()));
+    assert_eq!(world.registry.snapshot().entry(&id("clerk")).unwrap().state, AgentState::Serving);
+}
+
+#[tokio::test]
 async fn disabled_and_removed_agents_leave_service() {
     let world = World::new(&[CLERK, PLAIN]);
     world.load(&[&format!("{CLERK}enabled = false\n")]);

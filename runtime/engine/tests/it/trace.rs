@@ -55,13 +55,14 @@ async fn a_broken_observability_store_is_counted_and_hurts_no_turn() {
 #[tokio::test]
 async fn a_sample_is_whole_traces() {
     let tracker = tokio_util::task::TaskTracker::new();
-    let takes = |share| {
-        let recorder = roster_engine::trace::Recorder::start(
-            std::sync::Arc::new(crate::double::Observed::default()),
-            &tracker,
-            share,
-        );
-        [0, u128::from(u32::MAX / 4), u128::from(u32::MAX)].map(|id| recorder.takes(id))
+    let of = |share| {
+        let store = std::sync::Arc::new(crate::double::Observed::default());
+        roster_engine::trace::Recorder::start(store, &tracker, share)
     };
+    let ids = [0, u128::from(u32::MAX / 4), u128::from(u32::MAX)];
+    let takes = |share| ids.map(|id| of(share).takes(id));
     assert_eq!((takes(0.0), takes(0.5), takes(1.0)), ([false; 3], [true, true, false], [true; 3]));
+    let recorder = of(0.0);
+    recorder.set_sample(0.5);
+    assert_eq!(ids.map(|id| recorder.takes(id)), [true, true, false], "it can change while running");
 }

@@ -57,7 +57,9 @@ async fn the_window_is_the_newest_rows_before_the_turn() {
         }
         all(world.ask("t", "next?")).await;
         let words = |n| format!("{}: m{n}", if n % 2 == 0 { "user" } else { "assistant" });
-        let history: Vec<_> = (from..10).map(words).collect();
+        // A window that begins with an answer gets a person's word before it: providers want one.
+        let first = (from % 2 == 1).then(|| "user: .".to_owned());
+        let history: Vec<_> = first.into_iter().chain((from..10).map(words)).collect();
         let expected = [vec!["system: x".to_owned()], history, vec!["user: next?".to_owned()]].concat().join(" | ");
         assert_eq!(world.model.prompts().last(), Some(&expected), "last_messages = {setting}");
         assert_eq!(world.rows("t").await.len(), 12, "everything is stored whatever is fed");
@@ -229,8 +231,11 @@ async fn stopped_between_call_and_result() {
     world.model.say(calls(&[("c1", "pay", "{\"amount\":1}"), ("c2", "pay", "{\"amount\":2}")]));
     let mut turn = world.ask("t", "pay");
     while !matches!(turn.next().await, Some(TurnEvent::ToolFinished(_))) {}
-    let rows = world.rows("t").await;
-    assert_eq!(rows[1], "assistant(running): [pay {\"amount\":1}][pay {\"amount\":2}]", "on record before they run");
+    assert_eq!(
+        world.rows("t").await[1],
+        "assistant(running): [pay {\"amount\":1}][pay {\"amount\":2}][={\"paid\":1}]",
+        "a finished call's result is on record while others run"
+    );
     drop(turn);
     all(world.ask("t", "hello")).await;
     let prompt = &world.model.prompts()[1];
@@ -330,4 +335,61 @@ async fn a_thread_deleted_in_mid_turn_fails_the_turn() {
     gate.notify_one();
     assert_eq!(names(&all(turn).await), "text:a step failed:thread_deleted");
     assert_eq!(world.store.thread(&key("t")).await.unwrap(), None);
+}
+
+/// One request that repeats one call id is read in one pass: the runtime's threads are everybody's.
+#[tokio::test]
+async fn a_list_of_repeated_calls_is_read_in_one_pass() {
+    let world = World::new(&["id = \"clerk\"\ninstructions = \"x\"\n"]);
+    let call = roster_model::message::ToolCall {
+        id: "a".into(),
+        name: "pay".into(),
+        arguments: serde_json::Map::new(),
+        malformed: None,
+    };
+    let mut request = world.request("clerk", "t", &[(Role::Assistant, ""), (Role::User, "go")]);
+    request.input.messages[0].parts = vec![roster_model::message::Part::ToolCall(call); 20_000];
+    assert!(names(&all(start(&world.services, request).unwrap()).await).ends_with("done:stop"));
+    let asked = world.model.asked.lock().unwrap();
+    let ids: std::collections::HashSet<_> = asked[0]
+        .messages
+        .iter()
+        .filter_map(|message| match message {
+            roster_model::provider::PromptMessage::Assistant { calls, .. } => Some(calls),
+            _ => None,
+        })
+        .flatten()
+        .map(|call| call.id.as_str())
+        .collect();
+    assert_eq!(ids.len(), 20_000);
+}
+
+/// A client that never reads keeps no place among the turns once its turn is over.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_never_reads_holds_no_place() {
+    let limits = Limits { concurrent_turns: 1, turn_timeout: Duration::from_secs(3) };
+    let world = World::limited(&[CLERK], limits);
+    world.model.say((0..1_000).map(|_| piece("x")).chain([end(StopReason::Stop)]).collect());
+    let silent = world.ask("t", "hi");
+    while world.services.turns_running() > 0 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(names(&all(world.ask("u", "hi")).await), "started text:ok step done:stop");
+    drop(silent);
+}
+
+/// An answer without end is cut at a bound; what was said up to it is stored and marked.
+#[tokio::test]
+async fn an_endless_answer_is_cut() {
+    let world = World::new(&[CLERK]);
+    let chunk = "x".repeat(1024 * 1024);
+    world.model.say((0..20).map(|_| piece(&chunk)).collect());
+    let events = all(world.ask("t", "hi")).await;
+    assert!(matches!(events.last(), Some(TurnEvent::Failed(failure)) if failure.message.contains("more than 8 MiB")));
+    let row = &world.store.tail(&key("t"), 1, None).await.unwrap()[0];
+    assert_eq!(row.message.text().len(), 8 * 1024 * 1024);
+    let many: Vec<_> = (0..200).map(|_| ("", "pay", "{}")).collect();
+    world.model.say(calls(&many));
+    let events = all(world.ask("t", "hi")).await;
+    assert!(matches!(events.last(), Some(TurnEvent::Failed(failure)) if failure.message.contains("128 tool calls")));
 }

@@ -48,8 +48,12 @@ static SEMANTIC_RECALL: TableShape = TableShape::closed(&[
     Key::new("scope", "Where is looked: in all threads of the owner, or in this thread only.", Shape::Choice(SCOPES))
         .default("\"resource\""),
     Key::new("threshold", "The least cosine of a recalled message.", Shape::Number(-1.0, 1.0)).default("0.0"),
-    Key::new("embedder", "Who makes the vectors: \"local\", \"hash\" or \"provider/model\".", Shape::Rule(&EMBEDDER))
-        .default("\"local\""),
+    Key::new(
+        "embedder",
+        "Who makes the vectors: \"local\", \"hash\" or \"provider/model\"; left out: \"local\" where its weights are \
+         there, else \"hash\".",
+        Shape::Rule(&EMBEDDER),
+    ),
     Key::new(
         "roles",
         "Whose messages are recalled; neighbours come along whoever speaks.",
@@ -69,12 +73,8 @@ static MESSAGE_RANGE: TableShape = TableShape::closed(&[
 ]);
 
 static WORKING_MEMORY: TableShape = TableShape::closed(&[
-    Key::new(
-        "scope",
-        "Whose it is: the owner's, shared by all threads, or of one thread only.",
-        Shape::Choice(SCOPES),
-    )
-    .default("\"resource\""),
+    Key::new("scope", "Whose it is: the owner's, shared by all threads, or of one thread only.", Shape::Choice(SCOPES))
+        .default("\"resource\""),
     Key::new(
         "template",
         "Markdown to begin with; the model replaces the text as a whole. Not together with schema.",
@@ -83,10 +83,20 @@ static WORKING_MEMORY: TableShape = TableShape::closed(&[
     Key::new(
         "schema",
         "JSON Schema of an object; the model changes named fields of it. Not together with template.",
-        Shape::Table(&TableShape::open(&Key::new("", "JSON Schema.", Shape::Any))),
+        Shape::Table(&OBJECT_SCHEMA),
     ),
     Key::new("read_only", "true: the model is shown it and cannot change it.", Shape::Bool).default("false"),
 ]);
+
+static OBJECT_SCHEMA: TableShape =
+    TableShape::open(&Key::new("", "Any other keyword of JSON Schema.", Shape::Any)).own_names().knowing(&[
+        Key::new("type", "A working memory is an object.", Shape::Choice(&[("object", Status::Built)])),
+        Key::new(
+            "properties",
+            "Its fields, each with its schema.",
+            Shape::Table(&TableShape::open(&Key::new("", "The schema of this field.", Shape::Any)).own_names()),
+        ),
+    ]);
 
 const SCOPES: &[(&str, Status)] = &[("resource", Status::Built), ("thread", Status::Built)];
 

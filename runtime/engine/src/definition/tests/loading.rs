@@ -5,7 +5,11 @@ use std::fmt::Write as _;
 use proptest::prelude::*;
 
 use super::golden;
-use crate::definition::{Loaded, ModelChoice, OnDisconnect, Unreadable, load_agent, suggest, units};
+use crate::definition::{
+    DEFAULT_TEMPLATE, Loaded, ModelChoice, OnDisconnect, RecallConfig, Scope, Unreadable, WorkingConfig, WorkingForm,
+    load_agent, suggest, units,
+};
+use roster_model::message::Role;
 
 fn load(text: impl AsRef<[u8]>) -> Loaded {
     load_agent("agents/a.toml", text.as_ref(), &|_: &str| Err(Unreadable::Missing))
@@ -84,6 +88,41 @@ fn every_key_reaches_the_definition() {
     assert_eq!(&source[loaded.positions.model[1].clone()], "\"openai/gpt-4o\"");
     assert_eq!(&source[loaded.positions.memory_factory.clone().unwrap()], "\"create_memory\"");
     assert_eq!(&source[loaded.positions.setting("weather:get_forecast", "region").unwrap()], "\"eu\"");
+}
+
+#[test]
+fn every_key_of_memory_reaches_the_definition() {
+    let memory = |name: &str| {
+        let bytes = golden::files().into_iter().find(|(found, _)| found == name).unwrap().1;
+        golden::load(name, &bytes).definition.unwrap().memory.unwrap()
+    };
+    let full = memory("good_memory_full");
+    assert!(full.generate_title);
+    let expected = RecallConfig {
+        top_k: 6,
+        before: 2,
+        after: 0,
+        scope: Scope::Thread,
+        threshold: 0.25,
+        embedder: Some("openai/text-embedding-3-small".to_owned()),
+        roles: vec![Role::User],
+        max_age: Some(std::time::Duration::from_secs(90 * 86_400)),
+    };
+    assert_eq!(full.recall, Some(expected));
+    let form = WorkingForm::Template("# Preferences\n- ".to_owned());
+    assert_eq!(full.working, Some(WorkingConfig { scope: Scope::Thread, form, read_only: true }));
+    let schema = memory("good_memory_schema");
+    assert_eq!(schema.recall, Some(RecallConfig { before: 3, after: 3, ..RecallConfig::default() }));
+    let working = schema.working.unwrap();
+    assert_eq!((working.scope, working.read_only), (Scope::Resource, false));
+    let WorkingForm::Schema(fields) = working.form else { panic!("a schema") };
+    assert_eq!(fields["properties"]["name"]["type"], "string");
+    let empty = load(
+        "id = \"a\"\ninstructions = \"x\"\n[memory]\nfactory = \"f\"\n[memory.semantic_recall]\n[memory.working_memory]\n",
+    );
+    let memory = empty.definition.unwrap().memory.unwrap();
+    assert_eq!(memory.recall, Some(RecallConfig::default()));
+    assert_eq!(memory.working.map(|working| working.form), Some(WorkingForm::Template(DEFAULT_TEMPLATE.to_owned())));
 }
 
 #[test]
@@ -181,4 +220,12 @@ proptest! {
         let loaded = load(&bytes);
         prop_assert!(loaded.definition.is_some() || !loaded.problems.is_empty());
     }
+}
+
+#[test]
+fn a_large_file_of_noise_costs_no_minutes() {
+    let text = "= x\n".repeat(200_000);
+    let loaded = load_agent("agents/noise.toml", text.as_bytes(), &|_: &str| Err(Unreadable::Missing));
+    assert_eq!(loaded.problems.len(), 101);
+    assert_eq!(loaded.problems.last().map(|problem| problem.code), Some("more_problems"));
 }

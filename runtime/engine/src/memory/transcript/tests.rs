@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 use serde_json::{Map, json};
 
+use super::rules::Dialect;
 use super::*;
 
 type Row = (Role, Vec<Part>);
@@ -79,11 +80,100 @@ fn repeated_call_ids_are_told_apart() {
     check(vec![call("1"), call("1"), result("1"), result("1")], "u a:[1,1_2] t[1,1_2]");
 }
 
+#[test]
+fn blank_words_are_no_message_and_odd_ids_and_names_become_legal() {
+    check(vec![Part::text(" \n")], "u");
+    check(vec![call("a.b/c"), result("a.b/c")], "u a:[a_b_c] t[a_b_c]");
+    check(vec![call("a.b"), call("a/b"), result("a.b"), result("a/b")], "u a:[a_b,a_b_2] t[a_b,a_b_2]");
+    let long = "x".repeat(90);
+    let prompt = read_rows(&[(Role::User, vec![Part::text("q")]), (Role::Assistant, vec![call(&long), call(&long)])]);
+    let PromptMessage::Assistant { calls, .. } = &prompt[1] else { panic!("{prompt:?}") };
+    assert!(calls.iter().all(|call| call.id.len() <= 40) && calls[0].id != calls[1].id);
+}
+
+#[test]
+fn an_answer_after_an_answer_goes_on_with_it() {
+    let rows = [
+        (Role::User, vec![Part::text("q")]),
+        (Role::Assistant, vec![Part::text("a")]),
+        (Role::Assistant, vec![Part::text("b"), call("1"), result("1")]),
+    ];
+    assert_eq!(short(&read_rows(&rows)), "u a:a\n\nb[1] t[1]");
+}
+
+#[test]
+fn what_a_model_is_given_begins_with_a_person_and_ends_for_the_model() {
+    let for_model = |rows: &[Row]| short(&super::for_model(rows.iter().map(|(role, parts)| (*role, parts.as_slice()))));
+    let answer = || (Role::Assistant, vec![Part::text("a")]);
+    let question = || (Role::User, vec![Part::text("q")]);
+    assert_eq!(for_model(&[answer(), question()]), "u a:a[] u");
+    assert_eq!(for_model(&[question(), answer()]), "u a:a[] u");
+    assert_eq!(for_model(&[(Role::User, vec![Part::text(" ")])]), "u");
+    assert_eq!(for_model(&[]), "u");
+    assert_eq!(for_model(&[question(), (Role::Assistant, vec![call("1"), result("1")])]), "u a:[1] t[1]");
+}
+
+/// The checker itself refuses what providers refuse.
+#[test]
+fn the_rules_refuse_what_providers_refuse() {
+    let user = || PromptMessage::User(vec![UserPart::Text("q".into())]);
+    let says = |text: &str, ids: &[&str]| {
+        let calls = ids.iter().map(|id| ToolCall {
+            id: (*id).into(),
+            name: "t".into(),
+            arguments: Map::new(),
+            malformed: None,
+        });
+        PromptMessage::Assistant { text: text.into(), reasoning: Vec::new(), calls: calls.collect() }
+    };
+    let answers = |ids: &[&str]| {
+        let result = |id: &&str| ToolResult {
+            call_id: (*id).into(),
+            name: "t".into(),
+            output: json!(1),
+            is_error: false,
+            duration_ms: 0,
+        };
+        PromptMessage::Tool(ids.iter().map(result).collect())
+    };
+    let legal = vec![user(), says("", &["1", "2"]), answers(&["1", "2"]), says("a", &[]), user()];
+    for dialect in Dialect::ALL {
+        assert_eq!(rules::check(dialect, &legal), Ok(()), "{dialect:?}");
+    }
+    let refused = |messages: Vec<PromptMessage>| {
+        assert!(Dialect::ALL.iter().any(|dialect| rules::check(*dialect, &messages).is_err()), "{}", short(&messages));
+    };
+    refused(vec![]);
+    refused(vec![says("a", &[]), user()]);
+    refused(vec![user(), says("a", &[])]);
+    refused(vec![user(), says("", &["1"]), user()]);
+    refused(vec![user(), says("", &["1"])]);
+    refused(vec![user(), says("", &["1", "2"]), answers(&["2", "1"])]);
+    refused(vec![user(), says("", &["1"]), answers(&["1", "2"])]);
+    refused(vec![user(), answers(&["1"])]);
+    refused(vec![user(), says("", &["1"]), answers(&["1"]), says("", &["1"]), answers(&["1"])]);
+    refused(vec![user(), says("a", &[]), says("", &["1"]), answers(&["1"])]);
+    refused(vec![user(), says(" ", &["1"]), answers(&["1"])]);
+    refused(vec![user(), says("", &["a.b"]), answers(&["a.b"])]);
+    let long = "x".repeat(41);
+    refused(vec![user(), says("", &[&long]), answers(&[&long])]);
+    refused(vec![PromptMessage::User(Vec::new())]);
+    refused(vec![user(), PromptMessage::System("s".into()), user()]);
+}
+
+fn any_text() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-c]{0,2}", Just(" ".to_owned()), Just("\n".to_owned())]
+}
+
+fn any_id() -> impl Strategy<Value = String> {
+    prop_oneof!["[1-3]{0,1}", Just("x.y/z".to_owned()), Just("漢".to_owned()), Just("l".repeat(70))]
+}
+
 fn any_part() -> impl Strategy<Value = Part> {
     prop_oneof![
-        "[a-c]{0,2}".prop_map(Part::text),
-        "[1-3]{0,1}".prop_map(|id| call(&id)),
-        "[1-3]{0,1}".prop_map(|id| result(&id)),
+        any_text().prop_map(Part::text),
+        any_id().prop_map(|id| call(&id)),
+        any_id().prop_map(|id| result(&id)),
         Just(Part::Error { code: "c".into(), message: "m".into() }),
         Just(Part::Reasoning { text: "r".into(), opaque: Some(json!(1)) }),
     ]
@@ -94,34 +184,54 @@ fn any_row() -> impl Strategy<Value = Row> {
     (role, prop::collection::vec(any_part(), 0..8))
 }
 
+/// What every history must be, whatever was stored.
+fn assert_legal(rows: &[Row]) {
+    let prompt = super::for_model(rows.iter().map(|(role, parts)| (*role, parts.as_slice())));
+    for dialect in Dialect::ALL {
+        assert_eq!(rules::check(dialect, &prompt), Ok(()), "{dialect:?}: {}", short(&prompt));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
+
+    /// 10,000 histories, each cut by a window at both ends and in the middle of its last row, as a crash leaves it.
+    #[test]
+    fn whatever_the_rows_and_cuts_every_provider_takes_the_prompt(
+        rows in prop::collection::vec(any_row(), 0..12),
+        from in 0_usize..12,
+        to in 0_usize..13,
+        crash in 0_usize..8,
+    ) {
+        let mut cut: Vec<Row> = rows.into_iter().take(to).skip(from).collect();
+        if let Some((_, parts)) = cut.last_mut() {
+            parts.truncate(crash);
+        }
+        assert_legal(&cut);
+        cut.push((Role::User, vec![Part::text("next?")]));
+        assert_legal(&cut);
+    }
+}
+
+#[path = "../../../../../fuzz/rows.rs"]
+mod fuzz_rows;
+
+/// What fuzzing found worth keeping stays legal: the corpus runs as an ordinary test.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the corpus is files of this project")]
+fn the_corpus_of_the_fuzz_target_is_legal() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/transcript");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        assert_legal(&fuzz_rows::rows(&std::fs::read(entry.unwrap().path()).unwrap()));
+        seen += 1;
+    }
+    assert!(seen >= 8, "{seen}");
+}
+
 proptest! {
     #[test]
-    fn whatever_the_rows_the_prompt_is_legal(rows in prop::collection::vec(any_row(), 0..12)) {
-        let prompt = read_rows(&rows);
-        let mut seen = HashSet::new();
-        let mut open: Vec<String> = Vec::new();
-        for message in &prompt {
-            match message {
-                PromptMessage::System(_) => prop_assert!(false, "no system rows in history"),
-                PromptMessage::User(parts) => {
-                    prop_assert!(open.is_empty());
-                    prop_assert!(!parts.is_empty());
-                }
-                PromptMessage::Assistant { text, calls, .. } => {
-                    prop_assert!(open.is_empty());
-                    prop_assert!(!text.is_empty() || !calls.is_empty());
-                    for call in calls {
-                        prop_assert!(seen.insert(call.id.clone()), "call id twice");
-                        open.push(call.id.clone());
-                    }
-                }
-                PromptMessage::Tool(results) => {
-                    let ids: Vec<_> = results.iter().map(|r| r.call_id.clone()).collect();
-                    prop_assert_eq!(&ids, &open);
-                    open.clear();
-                }
-            }
-        }
-        prop_assert!(open.is_empty(), "every call has its result");
+    fn whatever_the_bytes_every_provider_takes_the_prompt(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        assert_legal(&fuzz_rows::rows(&bytes));
     }
 }

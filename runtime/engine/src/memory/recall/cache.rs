@@ -1,0 +1,233 @@
+//! Shelves held in RAM, within a budget. The least used owner goes first; what another process may have changed is
+//! dropped (the store's `index_version` moved); what this process wrote itself is put on the shelf.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use roster_model::housekeeping::SessionStore;
+use roster_model::id::{ResourceId, ThreadId};
+use roster_model::recall::IndexedVector;
+use roster_model::storage::StoreError;
+
+use super::codes::Asked;
+use super::shelf::{Filter, Near, Shelf};
+
+/// Bytes of vectors held when nothing else is configured: 128 MiB.
+pub const DEFAULT_BUDGET: usize = 128 * 1024 * 1024;
+/// Vectors read from the store at once.
+const PAGE: usize = 1_024;
+
+/// Which vectors.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct ShelfKey {
+    /// The store's address: one process may use several.
+    store: usize,
+    pub(super) resource: ResourceId,
+    pub(super) thread: Option<ThreadId>,
+    pub(super) space: String,
+}
+
+struct Held {
+    shelf: Arc<Shelf>,
+    version: u64,
+    used: u64,
+    /// Keeps the address in the key taken.
+    _store: Arc<dyn SessionStore>,
+}
+
+/// Vectors held in RAM. One per process.
+pub struct VectorCache {
+    state: Mutex<State>,
+    /// One load at a time: a cold owner asked twice is read once, and RAM is not filled twice.
+    loading: tokio::sync::Mutex<()>,
+}
+
+struct State {
+    budget: usize,
+    held: HashMap<ShelfKey, Held>,
+    clock: u64,
+}
+
+/// What is asked of one owner's vectors.
+pub(super) struct Wanted<'a> {
+    pub(super) asked: &'a Asked,
+    pub(super) filter: &'a Filter,
+    /// The least cosine.
+    pub(super) least: f32,
+    /// At most so many.
+    pub(super) most: usize,
+}
+
+impl Default for VectorCache {
+    fn default() -> Self {
+        Self::new(DEFAULT_BUDGET)
+    }
+}
+
+impl VectorCache {
+    /// An empty cache that holds at most `budget` bytes of vectors.
+    #[must_use]
+    pub fn new(budget: usize) -> Self {
+        Self {
+            state: Mutex::new(State { budget, held: HashMap::new(), clock: 0 }),
+            loading: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    /// Another budget from now on.
+    pub fn set_budget(&self, budget: usize) {
+        let mut state = self.lock();
+        state.budget = budget;
+        state.shrink(None);
+    }
+
+    /// Bytes of vectors held now.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.lock().bytes()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The nearest of an owner (of one thread, if named) in a space, and the shelf they stand on, when it is held.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(super) async fn nearest(
+        &self,
+        store: &Arc<dyn SessionStore>,
+        key: &ShelfKey,
+        wanted: Wanted<'_>,
+    ) -> Result<(Vec<Near>, Option<Arc<Shelf>>), StoreError> {
+        let shelf = match self.fresh(store, key) {
+            Some(shelf) => Some(shelf),
+            None => {
+                let _alone = self.loading.lock().await;
+                match self.fresh(store, key) {
+                    Some(shelf) => Some(shelf),
+                    None => self.load(store, key).await?,
+                }
+            }
+        };
+        match shelf {
+            Some(shelf) => {
+                let near = shelf.nearest(wanted.asked, wanted.filter, wanted.least, wanted.most).await;
+                Ok((near, Some(shelf)))
+            }
+            None => Ok((page_by_page(store, key, &wanted).await?, None)),
+        }
+    }
+
+    fn fresh(&self, store: &Arc<dyn SessionStore>, key: &ShelfKey) -> Option<Arc<Shelf>> {
+        let version = store.index_version();
+        let mut state = self.lock();
+        state.clock += 1;
+        let now = state.clock;
+        let held = state.held.get_mut(key).filter(|held| held.version == version)?;
+        held.used = now;
+        Some(Arc::clone(&held.shelf))
+    }
+
+    /// Reads a shelf; `None` when it alone is larger than the budget.
+    async fn load(&self, store: &Arc<dyn SessionStore>, key: &ShelfKey) -> Result<Option<Arc<Shelf>>, StoreError> {
+        let budget = self.lock().budget;
+        let version = store.index_version();
+        let mut shelf = Shelf::default();
+        let mut after = Some(0);
+        while let Some(start) = after {
+            let (rows, next) = store.vectors(&key.resource, key.thread.as_ref(), &key.space, start, PAGE).await?;
+            shelf.push(rows);
+            if shelf.bytes() > budget {
+                return Ok(None);
+            }
+            after = next;
+        }
+        let shelf = Arc::new(shelf);
+        let mut state = self.lock();
+        state.clock += 1;
+        let held = Held { shelf: Arc::clone(&shelf), version, used: state.clock, _store: Arc::clone(store) };
+        state.held.insert(key.clone(), held);
+        state.shrink(Some(key));
+        Ok(Some(shelf))
+    }
+
+    /// Takes over what this process wrote: `before` and `after` are the store's version round the one write. When it
+    /// moved by more than that write, somebody else wrote too, and what is held goes by itself.
+    pub(super) fn wrote(
+        &self,
+        store: &Arc<dyn SessionStore>,
+        (before, after): (u64, u64),
+        (resource, space): (&ResourceId, &str),
+        rows: &[IndexedVector],
+    ) {
+        if after != before.wrapping_add(1) {
+            return;
+        }
+        let address = address_of(store);
+        let mut state = self.lock();
+        for (key, held) in &mut state.held {
+            if key.store != address || held.version != before {
+                continue;
+            }
+            held.version = after;
+            if key.resource == *resource && key.space == space {
+                let here = |row: &&IndexedVector| key.thread.as_ref().is_none_or(|thread| *thread == row.thread);
+                let rows: Vec<IndexedVector> = rows.iter().filter(here).cloned().collect();
+                Arc::make_mut(&mut held.shelf).push(rows);
+            }
+        }
+        state.shrink(None);
+    }
+}
+
+impl State {
+    fn bytes(&self) -> usize {
+        self.held.values().map(|held| held.shelf.bytes()).sum()
+    }
+
+    /// Drops the least used until the rest fits.
+    fn shrink(&mut self, keep: Option<&ShelfKey>) {
+        while self.bytes() > self.budget {
+            let others = self.held.iter().filter(|(key, _)| Some(*key) != keep);
+            let Some(oldest) = others.min_by_key(|(_, held)| held.used).map(|(key, _)| key.clone()) else { return };
+            self.held.remove(&oldest);
+        }
+    }
+}
+
+impl ShelfKey {
+    pub(super) fn new(
+        store: &Arc<dyn SessionStore>,
+        resource: &ResourceId,
+        thread: Option<&ThreadId>,
+        space: &str,
+    ) -> Self {
+        Self { store: address_of(store), resource: resource.clone(), thread: thread.cloned(), space: space.to_owned() }
+    }
+}
+
+pub(super) fn address_of(store: &Arc<dyn SessionStore>) -> usize {
+    Arc::as_ptr(store).cast::<()>() as usize
+}
+
+/// For an owner who has more than may be held: a page at a time, keeping the best.
+async fn page_by_page(
+    store: &Arc<dyn SessionStore>,
+    key: &ShelfKey,
+    wanted: &Wanted<'_>,
+) -> Result<Vec<Near>, StoreError> {
+    let mut best: Vec<Near> = Vec::new();
+    let mut after = Some(0);
+    while let Some(start) = after {
+        let (rows, next) = store.vectors(&key.resource, key.thread.as_ref(), &key.space, start, PAGE).await?;
+        let mut shelf = Shelf::default();
+        shelf.push(rows);
+        best.extend(shelf.nearest(wanted.asked, wanted.filter, wanted.least, wanted.most).await);
+        best.sort_by(|a, b| b.cosine.total_cmp(&a.cosine));
+        best.truncate(wanted.most);
+        after = next;
+    }
+    Ok(best)
+}

@@ -1,0 +1,116 @@
+//! Vectors as 8-bit codes in two layers: a coarse one that is scanned and a fine one that is added for the best.
+//!
+//! A vector's greatest component is coded as 127, so its scale is `greatest / 127`. The fine layer codes what is left of
+//! each component in steps of 1/254 of that scale. Both together are as good as 16 bits: the error of a cosine is below
+//! 0.0001, the memory half of that of single-precision numbers.
+
+/// A vector's codes of the coarse layer, ready to be multiplied: wider, so that products need no conversion.
+pub(super) struct Asked {
+    coarse: Vec<i16>,
+    scale: f32,
+    whole: Vec<f32>,
+}
+
+impl Asked {
+    /// A question's vector.
+    pub(super) fn new(vector: &[f32]) -> Self {
+        let (mut coarse, mut fine) = (Vec::new(), Vec::new());
+        let scale = encode(vector, &mut coarse, &mut fine);
+        Self { coarse: coarse.into_iter().map(i16::from).collect(), scale, whole: vector.to_vec() }
+    }
+
+    /// The cosine by the coarse layer alone.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate; the sum of 512 products has 23 bits")]
+    pub(super) fn roughly(&self, coarse: &[i8], scale: f32) -> f32 {
+        dot(&self.coarse, coarse) as f32 * self.scale * scale
+    }
+
+    /// The cosine by both layers.
+    pub(super) fn exactly(&self, coarse: &[i8], fine: &[i8], scale: f32) -> f32 {
+        let codes = coarse.iter().zip(fine);
+        let products =
+            self.whole.iter().zip(codes).map(|(whole, (c, f))| whole * (f32::from(*c) + f32::from(*f) / FINE_STEPS));
+        products.sum::<f32>() * scale
+    }
+}
+
+/// Steps of the fine layer in one of the coarse.
+const FINE_STEPS: f32 = 254.0;
+
+/// Appends a vector's codes to both layers and gives its scale; 0 for a vector without direction or with a component that
+/// is no number.
+#[expect(clippy::cast_possible_truncation, reason = "rounded and within -127..=127")]
+pub(super) fn encode(vector: &[f32], coarse: &mut Vec<i8>, fine: &mut Vec<i8>) -> f32 {
+    let greatest = vector.iter().fold(0.0_f32, |greatest, value| greatest.max(value.abs()));
+    if greatest == 0.0 || !vector.iter().all(|value| value.is_finite()) {
+        coarse.resize(coarse.len() + vector.len(), 0);
+        fine.resize(fine.len() + vector.len(), 0);
+        return 0.0;
+    }
+    let scale = greatest / 127.0;
+    for value in vector {
+        let steps = value / scale;
+        let code = steps.round().clamp(-127.0, 127.0);
+        coarse.push(code as i8);
+        fine.push(((steps - code) * FINE_STEPS).round().clamp(-127.0, 127.0) as i8);
+    }
+    scale
+}
+
+/// Products summed side by side.
+const LANES: usize = 16;
+
+/// Written so that the compiler makes vector instructions of it: equal lengths, no branch, sums side by side.
+fn dot(asked: &[i16], coarse: &[i8]) -> i32 {
+    let mut sums = [0_i32; LANES];
+    let (asked_lanes, asked_rest) = asked.as_chunks::<LANES>();
+    let (coarse_lanes, coarse_rest) = coarse.as_chunks::<LANES>();
+    for (a, b) in asked_lanes.iter().zip(coarse_lanes) {
+        for lane in 0..LANES {
+            sums[lane] += i32::from(a[lane]) * i32::from(b[lane]);
+        }
+    }
+    let rest = asked_rest.iter().zip(coarse_rest).map(|(a, b)| i32::from(*a) * i32::from(*b));
+    sums.into_iter().sum::<i32>() + rest.sum::<i32>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A vector of length 1 from a simple recurrence.
+    fn vector(seed: u32, length: usize) -> Vec<f32> {
+        let mut state = seed;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            f32::from(u16::try_from(state >> 16).unwrap()) / 32_768.0 - 1.0
+        };
+        let values: Vec<f32> = (0..length).map(|_| next()).collect();
+        let norm = values.iter().map(|value| value * value).sum::<f32>().sqrt();
+        values.into_iter().map(|value| value / norm).collect()
+    }
+
+    #[test]
+    fn codes_keep_the_cosine() {
+        for length in [3, 384, 512] {
+            for seed in 0..50 {
+                let (a, b) = (vector(seed, length), vector(seed + 1000, length));
+                let truth: f32 = a.iter().zip(&b).map(|(a, b)| a * b).sum();
+                let (mut coarse, mut fine) = (Vec::new(), Vec::new());
+                let scale = encode(&b, &mut coarse, &mut fine);
+                let asked = Asked::new(&a);
+                assert!((asked.exactly(&coarse, &fine, scale) - truth).abs() < 1e-4, "{length} {seed}");
+                assert!((asked.roughly(&coarse, scale) - truth).abs() < 0.02, "{length} {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_has_no_direction_is_near_to_nothing() {
+        let (mut coarse, mut fine) = (Vec::new(), Vec::new());
+        for bad in [vec![0.0; 4], vec![f32::NAN, 1.0, 0.0, 0.0], vec![f32::INFINITY, 1.0, 0.0, 0.0]] {
+            assert!(encode(&bad, &mut coarse, &mut fine) == 0.0);
+        }
+        assert_eq!(coarse.len(), 12, "the rows keep their places");
+    }
+}

@@ -1,0 +1,187 @@
+//! Shelves, the cache and the fusion of rankings.
+
+use std::sync::Arc;
+
+use roster_model::housekeeping::SessionStore;
+use roster_model::id::{MessageId, ResourceId, ThreadId, ThreadKey};
+use roster_model::message::{Message, MessageStatus, Part, Role, Seq};
+use roster_model::recall::{IndexEntry, IndexedVector, RecallStore};
+use roster_model::storage::{ConversationStore, NewThread};
+use roster_model::time::Timestamp;
+use roster_storage::ram::RamStore;
+use roster_testkit::clock::TestClock;
+use serde_json::Map;
+
+use super::cache::{ShelfKey, Wanted};
+use super::codes::Asked;
+use super::shelf::{Filter, Near, Shelf};
+use super::*;
+
+const SPACE: &str = "test/8";
+
+fn unit(seed: u64, length: usize) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        f32::from(u16::try_from(state >> 48).unwrap()) / 32_768.0 - 1.0
+    };
+    let values: Vec<f32> = (0..length).map(|_| next()).collect();
+    let norm = values.iter().map(|value| value * value).sum::<f32>().sqrt();
+    values.into_iter().map(|value| value / norm).collect()
+}
+
+fn thread(name: &str) -> ThreadId {
+    ThreadId::new(name).unwrap()
+}
+
+fn row(thread: &ThreadId, seq: u64, vector: Vec<f32>) -> IndexedVector {
+    let created_at = Timestamp::from_millis(i64::try_from(seq).unwrap());
+    let role = if seq % 2 == 1 { Role::User } else { Role::Assistant };
+    IndexedVector { thread: thread.clone(), seq: Seq(seq), role, created_at, vector }
+}
+
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn places(near: &[Near]) -> Vec<u64> {
+    near.iter().map(|near| near.seq.0).collect()
+}
+
+/// The scan finds what a plain comparison with every vector finds.
+#[tokio::test]
+async fn the_scan_is_exact() {
+    let t = thread("t");
+    for (count, length) in [(1, 8), (500, 64), (5_000, 32)] {
+        let vectors: Vec<Vec<f32>> = (0..count).map(|seed| unit(seed + 1, length)).collect();
+        let mut shelf = Shelf::default();
+        shelf.push(vectors.iter().enumerate().map(|(at, v)| row(&t, at as u64 + 1, v.clone())).collect());
+        assert_eq!(shelf.len(), vectors.len());
+        for question in 0..20 {
+            let question = unit(question + 900_000, length);
+            let mut truth: Vec<(f32, u64)> =
+                vectors.iter().enumerate().map(|(at, v)| (dot(&question, v), at as u64 + 1)).collect();
+            truth.sort_by(|a, b| b.0.total_cmp(&a.0));
+            let near = shelf.nearest(&Asked::new(&question), &Filter::default(), -1.0, 10).await;
+            // Vectors whose cosines differ by less than the codes can tell may change places.
+            for (near, (cosine, _)) in near.iter().zip(&truth) {
+                assert!((near.cosine - cosine).abs() < 2e-4, "{near:?} {cosine}");
+            }
+            assert_eq!(near.len(), vectors.len().min(10));
+        }
+    }
+}
+
+#[tokio::test]
+async fn filters_hold_and_what_is_below_the_threshold_is_out() {
+    let (t, other) = (thread("t"), thread("other"));
+    let mut shelf = Shelf::default();
+    let mut same = |thread: &ThreadId, seq| shelf.push(vec![row(thread, seq, vec![1.0, 0.0])]);
+    (1..=4).for_each(|seq| same(&t, seq));
+    same(&other, 9);
+    shelf.push(vec![row(&t, 5, vec![0.0, 1.0]), row(&t, 6, vec![0.0, 0.0]), row(&t, 7, vec![1.0])]);
+    assert_eq!(shelf.len(), 7, "a vector of another length is no use");
+    let asked = Asked::new(&[1.0, 0.0]);
+    let found = async |filter: Filter, least| places(&shelf.nearest(&asked, &filter, least, 10).await);
+    assert_eq!(found(Filter::default(), 0.5).await, [1, 2, 3, 4, 9]);
+    assert_eq!(found(Filter { before: Some((t.clone(), Seq(3))), ..Filter::default() }, 0.5).await, [1, 2, 9]);
+    assert_eq!(found(Filter { roles: vec![Role::Assistant], ..Filter::default() }, 0.5).await, [2, 4]);
+    assert_eq!(found(Filter { since: Some(4), ..Filter::default() }, 0.5).await, [4, 9]);
+    assert_eq!(found(Filter::default(), -1.0).await.len(), 6, "what has no direction is never near");
+}
+
+struct Desk {
+    store: Arc<RamStore>,
+    shared: Arc<dyn SessionStore>,
+    cache: VectorCache,
+}
+
+impl Desk {
+    fn new(budget: usize) -> Self {
+        let store = Arc::new(RamStore::new(Arc::new(TestClock::default())));
+        Self { shared: store.clone(), store, cache: VectorCache::new(budget) }
+    }
+
+    /// A message of an owner with this vector.
+    async fn put(&self, owner: &str, seq: u64, vector: Vec<f32>) {
+        let key = ThreadKey { resource: ResourceId::new(owner).unwrap(), thread: thread("t") };
+        self.store.create_thread(&key, NewThread::default()).await.unwrap();
+        let message = Message {
+            id: MessageId::new(format!("{owner}-{seq}")).unwrap(),
+            role: Role::User,
+            parts: vec![Part::text("x")],
+            created_at: Timestamp::from_millis(0),
+            status: MessageStatus::Complete,
+            origin: None,
+            metadata: Map::new(),
+        };
+        self.store.append(&key, vec![message.clone()]).await.unwrap();
+        let entry = IndexEntry { message: message.id, vector: Some(vector), terms: "x".into() };
+        self.store.index(&key, SPACE, vec![entry]).await.unwrap();
+    }
+
+    async fn nearest(&self, owner: &str, question: &[f32]) -> Vec<u64> {
+        let key = ShelfKey::new(&self.shared, &ResourceId::new(owner).unwrap(), None, SPACE);
+        let (asked, filter) = (Asked::new(question), Filter::default());
+        let wanted = Wanted { asked: &asked, filter: &filter, least: 0.0, most: 3 };
+        places(&self.cache.nearest(&self.shared, &key, wanted).await.unwrap().0)
+    }
+}
+
+#[tokio::test]
+async fn the_cache_keeps_to_its_budget_and_the_least_used_owner_goes_first() {
+    let desk = Desk::new(usize::MAX);
+    for owner in ["a", "b", "c"] {
+        for seq in 1..=10 {
+            desk.put(owner, seq, unit(seq, 64)).await;
+        }
+    }
+    desk.nearest("a", &unit(1, 64)).await;
+    let one = desk.cache.bytes();
+    assert!((10 * 128..20 * 128).contains(&one), "{one}");
+    desk.cache.set_budget(one * 2);
+    desk.nearest("b", &unit(1, 64)).await;
+    desk.nearest("a", &unit(1, 64)).await;
+    desk.nearest("c", &unit(1, 64)).await;
+    assert_eq!(desk.cache.bytes(), one * 2);
+    desk.cache.set_budget(0);
+    assert_eq!(desk.cache.bytes(), 0);
+}
+
+/// An owner with more than the whole budget is read page by page, and found all the same.
+#[tokio::test]
+async fn an_owner_larger_than_the_budget_is_searched_page_by_page() {
+    let (small, large) = (Desk::new(1_000), Desk::new(usize::MAX));
+    for seq in 1..=1_500 {
+        small.put("a", seq, unit(seq, 16)).await;
+        large.put("a", seq, unit(seq, 16)).await;
+    }
+    for question in [3, 700, 1_499] {
+        let question = unit(question, 16);
+        let found = small.nearest("a", &question).await;
+        assert_eq!(found, large.nearest("a", &question).await);
+        assert_eq!(found.len(), 3);
+    }
+    assert_eq!(small.cache.bytes(), 0);
+}
+
+#[tokio::test]
+async fn what_others_wrote_is_read_anew_and_own_writes_are_put_on_the_shelf() {
+    let desk = Desk::new(usize::MAX);
+    let resource = ResourceId::new("a").unwrap();
+    desk.put("a", 1, unit(1, 8)).await;
+    assert_eq!(desk.nearest("a", &unit(1, 8)).await, [1]);
+    desk.put("a", 2, unit(1, 8)).await;
+    assert_eq!(desk.nearest("a", &unit(1, 8)).await, [1, 2], "the store's version moved");
+    let before = desk.store.index_version();
+    desk.put("a", 3, unit(1, 8)).await;
+    let own = [row(&thread("t"), 3, unit(1, 8))];
+    desk.cache.wrote(&desk.shared, (before, before + 1), (&resource, SPACE), &own);
+    let full = desk.cache.bytes();
+    assert_eq!(desk.nearest("a", &unit(1, 8)).await, [1, 2, 3]);
+    assert_eq!(desk.cache.bytes(), full, "nothing was read");
+    desk.cache.wrote(&desk.shared, (before, before + 2), (&resource, SPACE), &own);
+    assert_eq!(desk.cache.bytes(), full, "somebody else wrote between: not to be believed");
+}
