@@ -7,8 +7,9 @@ use std::sync::atomic::AtomicBool;
 use arc_swap::ArcSwap;
 use roster_engine::registry::{Control, Registry};
 use roster_engine::turn::Services;
+use roster_model::housekeeping::SessionStore;
 use roster_model::id::ResourceId;
-use roster_model::storage::{ConversationStore, OperatorStore};
+use roster_model::storage::OperatorStore;
 
 use crate::http::limits::DEFAULT_BODY_LIMIT;
 
@@ -19,7 +20,7 @@ pub struct App {
     /// Clock, ids, limits and the tracker of all tasks. Its `draining` and `stop` also steer the listeners.
     pub services: Arc<Services>,
     /// The sessions store, opened once; the agents' memories hold the same one.
-    pub store: Arc<dyn ConversationStore>,
+    pub store: Arc<dyn SessionStore>,
     /// The same store as the operator sees it: its health, and who owns a thread.
     pub operator: Arc<dyn OperatorStore>,
     /// Reloads, pins and tells what happens; without one those routes of `/admin` answer 503 `not_available`.

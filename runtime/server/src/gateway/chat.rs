@@ -59,6 +59,7 @@ async fn chat(
         agent,
         snapshot,
         key: ThreadKey { resource, thread },
+        owner_named: identity.names_owner(body.resource.as_deref()),
         stored: true,
         input: input(body.messages)?,
         settings: ModelSettings::default(),

@@ -136,6 +136,7 @@ async fn delete(
     if !app.store.delete_thread(&key).await? {
         return Err(no_conversation());
     }
+    app.services.cancel_turns(&key);
     let mut response = Response::new(axum::body::Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     Ok(response)

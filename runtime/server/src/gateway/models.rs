@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use roster_engine::registry::Agent;
@@ -12,7 +13,7 @@ use crate::app::App;
 use crate::http::error::ApiError;
 use crate::http::json;
 use crate::http::path::IdText;
-use crate::http::route::Route;
+use crate::http::route::{Began, Route};
 
 /// `/api/models`, `/v1/models`, `/v1/models/{id}`.
 pub(super) fn routes() -> Vec<Route> {
@@ -64,19 +65,23 @@ struct OpenAiList<'a> {
     data: Vec<OpenAiModel<'a>>,
 }
 
-/// An agent has no date of making; the moment of asking stands for it, as other servers do.
-fn openai<'a>(app: &App, agent: &'a Agent) -> OpenAiModel<'a> {
-    let created = app.services.clock.now().millis() / 1000;
+/// An agent has no date of making; the start of the runtime stands for it, so that two answers are alike.
+fn openai(began: Began, agent: &Agent) -> OpenAiModel<'_> {
+    let created = began.0.millis() / 1000;
     OpenAiModel { id: agent.definition.id.as_str(), object: "model", created, owned_by: provider(agent) }
 }
 
-async fn openai_list(State(app): State<Arc<App>>) -> Response {
+async fn openai_list(State(app): State<Arc<App>>, Extension(began): Extension<Began>) -> Response {
     let snapshot = app.registry.snapshot();
-    let data = snapshot.serving().map(|agent| openai(&app, agent)).collect();
+    let data = snapshot.serving().map(|agent| openai(began, agent)).collect();
     json::ok(&OpenAiList { object: "list", data })
 }
 
-async fn openai_one(State(app): State<Arc<App>>, IdText(id): IdText) -> Result<Response, ApiError> {
+async fn openai_one(
+    State(app): State<Arc<App>>,
+    Extension(began): Extension<Began>,
+    IdText(id): IdText,
+) -> Result<Response, ApiError> {
     let agent = agent::find(&app.registry.snapshot(), &id)?;
-    Ok(json::ok(&openai(&app, &agent)))
+    Ok(json::ok(&openai(began, &agent)))
 }

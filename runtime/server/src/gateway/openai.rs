@@ -39,6 +39,8 @@ struct Head {
     id: String,
     created: i64,
     model: String,
+    /// The question is stored when the turn has begun.
+    remembers: bool,
 }
 
 async fn complete(
@@ -51,14 +53,18 @@ async fn complete(
     let agent = agent::find(&snapshot, &body.model)?;
     let settings = body.settings()?;
     let resource = identity.resource(body.resource.as_deref(), &agent.definition.resource)?;
+    let owner_named = identity.names_owner(body.resource.as_deref());
     let named = conversation(&headers, body.conversation_id.as_deref())?;
     let stored = named.is_some();
     let thread = named.unwrap_or_else(|| ThreadId::fresh(app.services.ids.as_ref()));
     let (stream, with_usage, model) = (body.stream(), body.include_usage(), body.model);
+    let remembers = stored && agent.memory.is_some();
     let input = messages::fold(body.messages)?;
-    let request = TurnRequest { agent, snapshot, key: ThreadKey { resource, thread }, stored, input, settings };
+    let key = ThreadKey { resource, thread };
+    let request = TurnRequest { agent, snapshot, key, owner_named, stored, input, settings };
     let turn = turn::start(&app.services, request)?;
-    let head = Head { id: format!("chatcmpl-{}", turn.turn), created: app.services.clock.now().millis() / 1000, model };
+    let created = app.services.clock.now().millis() / 1000;
+    let head = Head { id: format!("chatcmpl-{}", turn.turn), created, model, remembers };
     let named = stored.then(|| HeaderValue::from_bytes(turn.key.thread.as_str().as_bytes()).ok()).flatten();
     let mut response =
         if stream { streamed(turn, Chunks::new(head, with_usage)).await? } else { whole::answer(turn, head).await? };
@@ -92,12 +98,13 @@ fn conversation(headers: &HeaderMap, body: Option<&str>) -> Result<Option<Thread
 
 /// The head of the answer waits for the first thing the model says: a failure before it is an honest status.
 async fn streamed(mut turn: TurnStream, chunks: Chunks) -> Result<Response, ApiError> {
+    let mut stored = false;
     loop {
         match turn.next().await {
-            Some(TurnEvent::Failed(failure)) => return Err(failure.into()),
-            Some(TurnEvent::Started { .. }) => {}
+            Some(TurnEvent::Failed(failure)) => return Err(ApiError::from(failure).question_stored(stored)),
+            Some(TurnEvent::Started { .. }) => stored = chunks.remembers(),
             Some(first) => return Ok(sse::stream(turn, chunks, vec![first])),
-            None => return Err(whole::broken_off()),
+            None => return Err(whole::broken_off().question_stored(stored)),
         }
     }
 }

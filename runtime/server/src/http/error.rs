@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{StatusCode, Uri};
 use roster_engine::registry::ControlError;
 use roster_engine::turn::{Failure, FailureKind, TurnRefused};
@@ -12,6 +12,9 @@ use roster_model::provider::ProviderErrorKind;
 use roster_model::storage::{StoreError, StoreErrorKind};
 use serde::Serialize;
 use serde_json::Value;
+
+/// The OpenAI clients send a failed request again twice unless this header is `false`.
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// A failure on its way to a client.
 #[derive(Debug, Clone)]
@@ -28,11 +31,14 @@ pub(crate) struct ApiError {
     pub(crate) retry_after: Option<Duration>,
     /// One more field of the plain form.
     pub(crate) detail: Option<(&'static str, Value)>,
+    /// The question is stored: asking again would store it again.
+    pub(crate) question_stored: bool,
 }
 
 impl ApiError {
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), param: None, retry_after: None, detail: None }
+        let message = message.into();
+        Self { status, code, message, param: None, retry_after: None, detail: None, question_stored: false }
     }
 
     /// 400: the request is not what the door takes.
@@ -54,6 +60,12 @@ impl ApiError {
     /// Says how long to wait.
     pub(crate) fn retry_after(mut self, wait: Duration) -> Self {
         self.retry_after = Some(wait);
+        self
+    }
+
+    /// Says whether the question is stored, unless that is known already.
+    pub(crate) fn question_stored(mut self, stored: bool) -> Self {
+        self.question_stored |= stored;
         self
     }
 
@@ -119,6 +131,9 @@ impl IntoResponse for ApiError {
             let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds.max(1)));
         }
+        if self.question_stored {
+            headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
+        }
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
@@ -162,7 +177,7 @@ impl From<Failure> for ApiError {
         let busy = failure.kind == FailureKind::Store(StoreErrorKind::Busy);
         let mut error = Self::new(status_of(failure.kind), failure.code, failure.message);
         error.retry_after = failure.retry_after.or(busy.then_some(A_MOMENT));
-        error
+        error.question_stored(failure.question_stored)
     }
 }
 

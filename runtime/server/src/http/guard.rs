@@ -8,10 +8,13 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
-use http::StatusCode;
+use http::header::{CONNECTION, HeaderValue};
+use http::{StatusCode, Uri, Version};
+use roster_engine::turn::TurnRefused;
 
 use crate::app::{App, Auth, HttpConfig};
 use crate::http::error::{self, ApiError};
+use crate::http::health;
 use crate::http::identity::{Access, Identity, identify};
 use crate::http::limits::{Buckets, Caller};
 use crate::http::origin::{self, Origin};
@@ -37,6 +40,12 @@ impl Gate {
         matched.and_then(|path| self.access.get(path.as_str())).copied().unwrap_or(Access::Known)
     }
 
+    /// Whether the runtime is stopping and this is not for those who watch it.
+    fn turns_away(&self, request: &Request) -> bool {
+        let watched = |path: &MatchedPath| health::WHILE_DRAINING.contains(&path.as_str());
+        self.app.services.draining.is_cancelled() && !request.extensions().get::<MatchedPath>().is_some_and(watched)
+    }
+
     fn admit(&self, config: &HttpConfig, peer: Peer, request: &mut Request) -> Result<(), ApiError> {
         let access = self.access(request);
         if access == Access::Public {
@@ -57,29 +66,42 @@ impl Gate {
 }
 
 /// The middleware.
-pub(crate) async fn guard(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
+pub(crate) async fn guard(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+    let uri = request.uri().clone();
+    // A connection kept now would keep the runtime. (HTTP/2 says so in its own way.)
+    let closes = gate.app.services.draining.is_cancelled() && request.version() <= Version::HTTP_11;
+    let mut response = answer(&gate, &uri, request, next).await;
+    if closes {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+async fn answer(gate: &Gate, uri: &Uri, mut request: Request, next: Next) -> Response {
     let config = gate.app.config.load_full();
     let peer = request.extensions().get::<Peer>().copied().unwrap_or_default();
-    let uri = request.uri().clone();
-    if let Err(error) = origin::check_host(peer.loopback, &uri, request.headers()) {
-        return error::shape(&uri, error.into_response());
+    if let Err(error) = origin::check_host(peer.loopback, uri, request.headers()) {
+        return error::shape(uri, error.into_response());
     }
     let cors = match gate.door {
         Door::Gateway => &config.gateway_cors,
         Door::Studio => &config.studio_cors,
     };
     let auth_on = !matches!(config.auth, Auth::None);
-    let origin = origin::origin(cors, auth_on, peer.loopback, &uri, request.headers());
+    let origin = origin::origin(cors, auth_on, peer.loopback, uri, request.headers());
     if let Some(response) = origin::preflight(request.method(), request.headers(), &origin) {
         return response;
     }
-    let admitted =
-        origin::check_write(request.method(), &origin).and_then(|()| gate.admit(&config, peer, &mut request));
+    let admitted = if gate.turns_away(&request) {
+        Err(TurnRefused::Draining.into())
+    } else {
+        origin::check_write(request.method(), &origin).and_then(|()| gate.admit(&config, peer, &mut request))
+    };
     let response = match admitted {
         Ok(()) => run(request, next).await,
         Err(error) => error.into_response(),
     };
-    let response = error::shape(&uri, response);
+    let response = error::shape(uri, response);
     if origin == Origin::None { response } else { origin::allow(&origin, response) }
 }
 

@@ -22,6 +22,9 @@ pub(crate) fn routes() -> Vec<Route> {
     ]
 }
 
+/// What is answered while draining; everything else is refused.
+pub(crate) const WHILE_DRAINING: [&str; 3] = ["/health", "/api/health", "/ready"];
+
 #[derive(Serialize)]
 struct Health {
     status: &'static str,

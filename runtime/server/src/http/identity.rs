@@ -78,6 +78,12 @@ fn find<'a>(grants: &'a [TokenGrant], token: &[u8]) -> Option<&'a TokenGrant> {
 }
 
 impl Identity {
+    /// Whether somebody said whose threads they are: an identity, or the request. Otherwise the owner is a default that
+    /// everybody shares.
+    pub(crate) fn names_owner(&self, proposed: Option<&str>) -> bool {
+        matches!(self, Self::Known { .. }) || proposed.is_some()
+    }
+
     /// The owner of this request's threads: the identity's own, else the first that is given.
     ///
     /// # Errors

@@ -1,5 +1,7 @@
 //! JSON bodies: the right content type, not too large, in time, and of the door's own form.
 
+mod form;
+
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -102,10 +104,10 @@ async fn collect(mut body: Body, limit: usize, length: Option<usize>) -> Result<
     if seen > limit { Err(too_large(limit)) } else { Ok(kept.freeze()) }
 }
 
-/// Messages name line and column; nesting is bounded by the parser.
+/// Messages name the field, or line and column; nesting is bounded by the parser.
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
     serde_json::from_slice(body).map_err(|error| match error.classify() {
-        Category::Data => ApiError::invalid(format!("the body is not of the expected form: {error}")),
+        Category::Data => form::fault::<T>(body),
         Category::Syntax | Category::Eof | Category::Io => {
             ApiError::new(StatusCode::BAD_REQUEST, "invalid_json", format!("the body is no legal JSON: {error}"))
         }

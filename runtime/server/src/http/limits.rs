@@ -5,13 +5,34 @@ use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use http::{HeaderMap, StatusCode, Uri};
 use tokio::time::Instant;
+
+use crate::http::error::ApiError;
 
 /// The largest body when the configuration names none: 4 MiB.
 pub const DEFAULT_BODY_LIMIT: usize = 4 * 1024 * 1024;
 
 /// A body must be here this long after its head.
 pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The largest head of a request, in bytes: its target and its headers.
+pub(crate) const HEAD_LIMIT: usize = 64 * 1024;
+
+/// Refuses a head that is too large.
+///
+/// # Errors
+/// 431.
+pub(crate) fn check_head(uri: &Uri, headers: &HeaderMap) -> Result<(), ApiError> {
+    // What stands between name, value and the next line: `: ` and the line's end.
+    let lines: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+    let target = uri.path().len() + uri.query().map_or(0, str::len);
+    if lines + target <= HEAD_LIMIT {
+        return Ok(());
+    }
+    let message = format!("the request's head is larger than the limit of {HEAD_LIMIT} bytes");
+    Err(ApiError::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "head_too_large", message))
+}
 
 /// Who is counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -11,7 +11,7 @@ use http::header::{
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, HOST, HeaderMap, HeaderValue,
     ORIGIN, VARY,
 };
-use http::{Method, StatusCode, Uri};
+use http::{Method, StatusCode, Uri, Version};
 
 use crate::http::error::ApiError;
 
@@ -58,6 +58,19 @@ pub(crate) fn check_host(loopback: bool, uri: &Uri, headers: &HeaderMap) -> Resu
         }
     }
     Ok(())
+}
+
+/// Refuses what only a broken or a hostile client sends: HTTP/1.1 without a `Host`, or with two. Some server before or
+/// behind us could read another name out of it.
+///
+/// # Errors
+/// 400.
+pub(crate) fn check_one_host(version: Version, headers: &HeaderMap) -> Result<(), ApiError> {
+    match headers.get_all(HOST).iter().count() {
+        1 => Ok(()),
+        0 if version != Version::HTTP_11 => Ok(()),
+        _ => Err(ApiError::invalid("a request of HTTP/1.1 must have one header `Host`")),
+    }
 }
 
 /// Sorts the request's `Origin`.
@@ -116,7 +129,7 @@ pub(crate) fn allow(origin: &Origin, mut response: Response) -> Response {
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, value.clone());
         headers.insert(
             ACCESS_CONTROL_EXPOSE_HEADERS,
-            HeaderValue::from_static("Content-Length,X-Requested-With,X-Conversation-Id,Retry-After"),
+            HeaderValue::from_static("Content-Length,X-Requested-With,X-Conversation-Id,Retry-After,X-Should-Retry"),
         );
     }
     response

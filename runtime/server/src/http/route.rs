@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use axum::Router;
 use axum::handler::Handler;
 use axum::routing::{self, MethodRouter};
+use axum::{Extension, Router};
 use http::StatusCode;
+use roster_model::time::Timestamp;
 
 use crate::app::App;
 use crate::http::error::ApiError;
@@ -21,6 +22,10 @@ pub(crate) enum Door {
     /// The operator's.
     Studio,
 }
+
+/// When the listener was made. In every request's extensions.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Began(pub(crate) Timestamp);
 
 /// One method of one path.
 pub(crate) struct Route {
@@ -45,6 +50,11 @@ impl Route {
         Self { method: "POST", path, access, handler: routing::post(handler) }
     }
 
+    /// A route that changes fields.
+    pub(crate) fn patch<H: Handler<T, Arc<App>>, T: 'static>(path: &'static str, access: Access, handler: H) -> Self {
+        Self { method: "PATCH", path, access, handler: routing::patch(handler) }
+    }
+
     /// A route that deletes.
     pub(crate) fn delete<H: Handler<T, Arc<App>>, T: 'static>(path: &'static str, access: Access, handler: H) -> Self {
         Self { method: "DELETE", path, access, handler: routing::delete(handler) }
@@ -62,6 +72,7 @@ pub(crate) fn router(app: &Arc<App>, door: Door, routes: Vec<Route>) -> Router {
     router
         .fallback(no_such_path)
         .method_not_allowed_fallback(wrong_method)
+        .layer(Extension(Began(app.services.clock.now())))
         .layer(axum::middleware::from_fn_with_state(gate, guard::guard))
         .with_state(Arc::clone(app))
 }

@@ -43,14 +43,49 @@ fn every_reference_of_the_document_leads_somewhere() {
     assert!(seen > 0);
 }
 
+/// The guide for clients names every route of both listeners, and every code a client can meet.
+#[test]
+fn the_guide_tells_of_every_route_and_code() {
+    const GUIDE: &str = include_str!("../../../../docs/http.md");
+    for route in gateway_routes().iter().chain(&studio_routes()) {
+        let heading = format!("`{} {}`", route.method, route.path);
+        assert!(GUIDE.contains(&heading), "{heading}");
+    }
+    for source in [
+        include_str!("../http/error.rs"),
+        include_str!("../http/json.rs"),
+        include_str!("../http/guard.rs"),
+        include_str!("../http/limits.rs"),
+        include_str!("../mastra/request.rs"),
+        include_str!("../mastra/copies.rs"),
+        include_str!("../mastra/messages.rs"),
+        include_str!("../mastra/working.rs"),
+        include_str!("../mastra/upkeep.rs"),
+    ] {
+        for code in codes(source) {
+            assert!(GUIDE.contains(&format!("`{code}`")), "{code}");
+        }
+    }
+}
+
+/// The texts of a source that look like machine codes: `"body_too_large"`.
+fn codes(source: &str) -> impl Iterator<Item = &str> {
+    let texts = source.split('"').skip(1).step_by(2);
+    // Types of the OpenAI form are no codes.
+    texts.filter(|text| {
+        text.contains('_') && !text.ends_with("_error") && text.bytes().all(|c| c == b'_' || c.is_ascii_lowercase())
+    })
+}
+
 fn public(routes: &[Route]) -> Vec<&'static str> {
     routes.iter().filter(|route| route.access == Access::Public).map(|route| route.path).collect()
 }
 
 #[test]
 fn only_the_written_list_is_public() {
-    assert_eq!(public(&gateway_routes()), ["/health", "/api/health", "/ready"]);
-    assert_eq!(public(&studio_routes()), ["/health", "/api/health", "/ready", "/"]);
+    let both = ["/health", "/api/health", "/ready", "/api/auth/capabilities"];
+    assert_eq!(public(&gateway_routes()), both);
+    assert_eq!(public(&studio_routes()), [&both[..], &["/"]].concat());
 }
 
 #[test]

@@ -12,7 +12,7 @@ use roster_model::storage::{
 };
 use serde_json::{Map, Value};
 
-use super::owner::{self, Owner};
+use super::owner::{self, Asked, Owner};
 use super::query::{self, MessageFilter, Paging};
 use super::wire::{MessageList, ThreadList, WireMessage, WireThread};
 use crate::app::App;
@@ -42,7 +42,7 @@ async fn threads(
 ) -> Result<Response, ApiError> {
     let paging = query::paging(&params, 100)?;
     let (order, direction) = query::thread_order(&params)?;
-    let owner = owner::of_list(&app, &identity, &params)?;
+    let owner = owner::of_list(&app, &identity, Asked::of(&params))?;
     let start = PageStart::Offset(paging.offset());
     let agent = owner.agent.clone();
     let query = ThreadQuery { order, direction, start, limit: paging.limit(), agent };
@@ -113,7 +113,7 @@ async fn thread(
     ThreadInPath(thread): ThreadInPath,
     params: Params,
 ) -> Result<Response, ApiError> {
-    let (owner, key) = owner::of_thread(&app, &identity, &params, thread).await?;
+    let (owner, key) = owner::of_thread(&app, &identity, Asked::of(&params), thread).await?;
     let thread = app.store.thread(&key).await?.ok_or_else(owner::no_thread)?;
     Ok(json::ok(&WireThread::new(&thread, &owner.shown)))
 }
@@ -127,7 +127,7 @@ async fn messages(
     let paging = query::paging(&params, 40)?;
     let order = query::message_order(&params)?;
     let filter = query::filter(&params)?;
-    let (owner, key) = owner::of_thread(&app, &identity, &params, thread).await?;
+    let (owner, key) = owner::of_thread(&app, &identity, Asked::of(&params), thread).await?;
     // Without an order the page is counted from the end, and its rows are listed oldest first.
     let direction = order.unwrap_or(Direction::Descending);
     let read = match filter {
@@ -167,8 +167,10 @@ async fn passing(
     loop {
         let page = app.store.messages(key, query.clone()).await?;
         let read = page.rows.len();
+        let more = page.next.is_some();
         page.rows.into_iter().filter(|row| filter.takes(&row.message)).for_each(|row| found.add(row));
-        if read < SLICE {
+        // Not "fewer than asked for": a page also ends where it holds enough bytes.
+        if !more {
             return Ok(found.page());
         }
         query.offset += read as u64;

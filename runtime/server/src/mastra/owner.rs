@@ -14,6 +14,27 @@ use crate::http::error::ApiError;
 use crate::http::identity::Identity;
 use crate::http::query::Params;
 
+/// What a request says about the owner.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Asked<'a> {
+    /// `resourceId`, of the query or the body.
+    pub(super) resource: Option<&'a str>,
+    /// `agentId`.
+    pub(super) agent: Option<&'a str>,
+}
+
+impl<'a> Asked<'a> {
+    /// What the query says.
+    pub(super) fn of(params: &'a Params) -> Self {
+        Self { resource: params.text("resourceId"), agent: params.text("agentId") }
+    }
+
+    /// The body's `resourceId` before the query's.
+    pub(super) fn or_body(self, resource: Option<&'a str>) -> Self {
+        Self { resource: resource.or(self.resource), ..self }
+    }
+}
+
 /// Whose, and under which name the answer says so.
 #[derive(Debug, Clone)]
 pub(super) struct Owner {
@@ -23,11 +44,31 @@ pub(super) struct Owner {
     pub(super) shown: ResourceId,
     /// Lists hold only the threads this agent took part in.
     pub(super) agent: Option<AgentId>,
+    /// How the owner was found.
+    pub(super) by: By,
+}
+
+/// How an owner was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// An identity or the request's own words.
+    Name,
+    /// An agent's id in place of an owner: the default that everybody shares who names none.
+    Alias,
+    /// `agentId` alone.
+    Agent,
+    /// The thread has one owner only.
+    Thread,
 }
 
 impl Owner {
-    fn plain(resource: ResourceId) -> Self {
-        Self { shown: resource.clone(), resource, agent: None }
+    fn plain(resource: ResourceId, by: By) -> Self {
+        Self { shown: resource.clone(), resource, agent: None, by }
+    }
+
+    /// The key of one of its threads.
+    pub(super) fn key(&self, thread: ThreadId) -> ThreadKey {
+        ThreadKey { resource: self.resource.clone(), thread }
     }
 }
 
@@ -47,32 +88,31 @@ fn resource_of(entry: &Entry) -> Result<ResourceId, ApiError> {
 }
 
 /// The owner the request names, if it names one.
-fn named(app: &App, identity: &Identity, params: &Params) -> Result<Option<Owner>, ApiError> {
+fn named(app: &App, identity: &Identity, asked: Asked<'_>) -> Result<Option<Owner>, ApiError> {
     let snapshot = app.registry.snapshot();
-    let asked = params.text("resourceId");
-    let alias = asked.and_then(|asked| entry(&snapshot, asked));
+    let alias = asked.resource.and_then(|asked| entry(&snapshot, asked));
     if let Identity::Known { resource, .. } = identity {
         let agent = alias.map(|entry| entry.id.clone());
-        return Ok(Some(Owner { agent, ..Owner::plain(resource.clone()) }));
+        return Ok(Some(Owner { agent, ..Owner::plain(resource.clone(), By::Name) }));
     }
-    if let (Some(asked), Some(entry)) = (asked, alias) {
-        let owner = Owner { resource: resource_of(entry)?, shown: legal(asked)?, agent: Some(entry.id.clone()) };
-        return Ok(Some(owner));
+    if let (Some(asked), Some(entry)) = (asked.resource, alias) {
+        let (resource, shown) = (resource_of(entry)?, legal(asked)?);
+        return Ok(Some(Owner { resource, shown, agent: Some(entry.id.clone()), by: By::Alias }));
     }
-    if let Some(asked) = asked {
-        return Ok(Some(Owner::plain(legal(asked)?)));
+    if let Some(asked) = asked.resource {
+        return Ok(Some(Owner::plain(legal(asked)?, By::Name)));
     }
-    match params.text("agentId").and_then(|agent| entry(&snapshot, agent)) {
-        Some(entry) => Ok(Some(Owner::plain(resource_of(entry)?))),
+    match asked.agent.and_then(|agent| entry(&snapshot, agent)) {
+        Some(entry) => Ok(Some(Owner::plain(resource_of(entry)?, By::Agent))),
         None => Ok(None),
     }
 }
 
-/// Whose list.
-pub(super) fn of_list(app: &App, identity: &Identity, params: &Params) -> Result<Owner, ApiError> {
-    match named(app, identity, params)? {
+/// Whose list; also whose thread, where it need not be there yet.
+pub(super) fn of_list(app: &App, identity: &Identity, asked: Asked<'_>) -> Result<Owner, ApiError> {
+    match named(app, identity, asked)? {
         Some(owner) => Ok(owner),
-        None => legal(DEFAULT_RESOURCE).map(Owner::plain),
+        None => Ok(Owner::plain(legal(DEFAULT_RESOURCE)?, By::Agent)),
     }
 }
 
@@ -81,28 +121,32 @@ pub(super) fn no_thread() -> ApiError {
     ApiError::not_found("thread_not_found", "Thread not found")
 }
 
-/// Whose thread; a request that names no owner means the one owner of that id.
+/// Whose thread. A request that names no owner means the agent's own; when that one has no such thread, the one owner
+/// of that id.
 pub(super) async fn of_thread(
     app: &App,
     identity: &Identity,
-    params: &Params,
+    asked: Asked<'_>,
     thread: ThreadId,
 ) -> Result<(Owner, ThreadKey), ApiError> {
-    let owner = match named(app, identity, params)? {
-        Some(owner) => owner,
-        None => {
-            let mut owners = app.operator.owners(&thread, 2).await?;
-            match (owners.pop(), owners.is_empty()) {
-                (Some(only), true) => Owner::plain(only),
-                (None, _) => return Err(no_thread()),
-                (Some(_), false) => {
-                    let message = "several owners have a thread of this id; say which with `resourceId`";
-                    let error = ApiError::new(StatusCode::BAD_REQUEST, "resource_required", message);
-                    return Err(error.param("resourceId"));
-                }
-            }
-        }
+    let owner = match named(app, identity, asked)? {
+        Some(owner) if owner.by != By::Agent => owner,
+        Some(owner) if app.store.thread(&owner.key(thread.clone())).await?.is_some() => owner,
+        _ => only_owner(app, &thread).await?,
     };
-    let key = ThreadKey { resource: owner.resource.clone(), thread };
+    let key = owner.key(thread);
     Ok((owner, key))
+}
+
+async fn only_owner(app: &App, thread: &ThreadId) -> Result<Owner, ApiError> {
+    let mut owners = app.operator.owners(thread, 2).await?;
+    match (owners.pop(), owners.is_empty()) {
+        (Some(only), true) => Ok(Owner::plain(only, By::Thread)),
+        (None, _) => Err(no_thread()),
+        (Some(_), false) => {
+            let message = "several owners have a thread of this id; say which with `resourceId`";
+            let error = ApiError::new(StatusCode::BAD_REQUEST, "resource_required", message);
+            Err(error.param("resourceId"))
+        }
+    }
 }

@@ -34,7 +34,7 @@ impl Paging {
     }
 }
 
-fn issue(field: &str, message: &str) -> ApiError {
+pub(super) fn issue(field: &str, message: &str) -> ApiError {
     let issues = json!([{"field": field, "message": message}]);
     ApiError::invalid("Invalid query parameters").param(field).detail("issues", issues)
 }

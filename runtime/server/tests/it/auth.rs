@@ -89,35 +89,51 @@ async fn scopes_open_their_listener() {
     }
 }
 
+/// Routes of the gateway, and spellings that are none.
+const GATEWAY: &[&str] = &[
+    "/api/models",
+    "/v1/models",
+    "/v1/models/clerk",
+    "/openapi.json",
+    "/metrics",
+    "/api/conversations",
+    "/api/chat",
+    "/api/conversations/c/messages",
+    "/api/memory/threads",
+    "/api/memory/threads/t",
+    "/v1/chat/completions",
+    "//api/models",
+    "/api//models",
+    "/api/models/",
+    "/API/MODELS",
+    "/./api/models",
+    "/api/./models",
+    "/health/../api/models",
+    "/%61pi/models",
+    "/api%2Fmodels",
+    "/api/%6dodels",
+    "/nowhere",
+    "/",
+];
+
+/// The same of Studio's listener.
+const STUDIO: &[&str] = &[
+    "/admin/registry",
+    "/admin/events",
+    "/admin/reload",
+    "/admin/agents/clerk/history",
+    "/admin/agents/clerk/pin",
+    "/metrics",
+    "/api/memory/threads",
+    "/admin",
+    "/ADMIN/registry",
+    "//admin/registry",
+];
+
 /// TO-g3: every route but the written list, in every spelling, with every header that was ever believed.
 #[tokio::test]
 async fn nothing_but_the_list_is_open() {
     let world = guarded();
-    let gateway = [
-        "/api/models",
-        "/v1/models",
-        "/v1/models/clerk",
-        "/openapi.json",
-        "/metrics",
-        "/api/conversations",
-        "/api/chat",
-        "/api/conversations/c/messages",
-        "/api/memory/threads",
-        "/api/memory/threads/t",
-        "/v1/chat/completions",
-        "//api/models",
-        "/api//models",
-        "/api/models/",
-        "/API/MODELS",
-        "/./api/models",
-        "/api/./models",
-        "/health/../api/models",
-        "/%61pi/models",
-        "/api%2Fmodels",
-        "/api/%6dodels",
-        "/nowhere",
-        "/",
-    ];
     let tricks: &[&[(&'static str, &str)]] = &[
         &[],
         &[("x-mastra-dev-playground", "true"), ("x-mastra-client-type", "studio"), ("referer", "http://localhost/")],
@@ -126,7 +142,7 @@ async fn nothing_but_the_list_is_open() {
         &[("authorization", "Basic YWxpY2U6eA==")],
         &[("x-forwarded-for", "127.0.0.1"), ("x-forwarded-host", "localhost")],
     ];
-    for path in gateway {
+    for path in GATEWAY {
         for method in [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::HEAD] {
             for trick in tricks {
                 let answer = send(&world.gateway, with(ask(method.clone(), path, Body::empty()), trick)).await;
@@ -135,19 +151,7 @@ async fn nothing_but_the_list_is_open() {
             }
         }
     }
-    let studio = [
-        "/admin/registry",
-        "/admin/events",
-        "/admin/reload",
-        "/admin/agents/clerk/history",
-        "/admin/agents/clerk/pin",
-        "/metrics",
-        "/api/memory/threads",
-        "/admin",
-        "/ADMIN/registry",
-        "//admin/registry",
-    ];
-    for path in studio {
+    for path in STUDIO {
         for method in [Method::GET, Method::POST] {
             let answer = send(&world.studio, ask(method, path, Body::empty())).await;
             assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "{path}");
@@ -226,4 +230,17 @@ async fn pages_of_loopback_may_call_and_others_not() {
         send(&world.studio, with(ask(Method::GET, "/health", Body::empty()), &[("origin", "https://app.example")]))
             .await;
     assert_eq!(studio.header("access-control-allow-origin"), "", "each listener has its own");
+}
+
+/// The stock Studio asks this before anything else.
+#[tokio::test]
+async fn whether_a_token_is_needed_is_public() {
+    let world = World::new();
+    let path = "/api/auth/capabilities";
+    assert_eq!(world.get(path).await.json(), serde_json::json!({"enabled": false, "login": null}));
+    let world = guarded();
+    for answer in [world.get(path).await, world.studio(path).await] {
+        assert_eq!(answer.status, StatusCode::OK);
+        assert_eq!(answer.json(), serde_json::json!({"enabled": true, "login": null}));
+    }
 }

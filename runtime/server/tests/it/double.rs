@@ -7,15 +7,16 @@ use std::task::{Context, Poll};
 
 use futures_util::{Stream, StreamExt, stream};
 use roster_engine::definition::{MemoryConfig, ModelChoice};
-use roster_engine::memory::{FactoryError, Memory, MemoryFactory, Policy};
+use roster_engine::memory::{FactoryError, Memory, MemoryFactory};
 use roster_engine::registry::{BoundModel, ModelSource, NameFault};
 use roster_model::BoxFuture;
+use roster_model::embedder::{EmbedError, Embedder};
+use roster_model::housekeeping::SessionStore;
 use roster_model::message::ToolResult;
 use roster_model::provider::{
     Completion, Delta, DeltaStream, PromptMessage, Provider, ProviderError, ProviderErrorKind, StopReason, Usage,
     UserPart,
 };
-use roster_model::storage::ConversationStore;
 use roster_model::tool::{SettingsError, Tool, ToolContext, ToolError, ToolMaker, ToolSpec};
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, watch};
@@ -234,10 +235,35 @@ impl ToolMaker for AddMaker {
     }
 }
 
-pub(crate) struct Factory(pub(crate) Arc<dyn ConversationStore>);
+pub(crate) struct Factory(pub(crate) Arc<dyn SessionStore>);
 
 impl MemoryFactory for Factory {
     fn create(&self, config: &MemoryConfig) -> Result<Memory, FactoryError> {
-        Ok(Memory { store: Arc::clone(&self.0), policy: Policy { window: config.window } })
+        Ok(Memory::new(Arc::clone(&self.0), config))
+    }
+}
+
+/// A text as its counts of letters: texts of the same letters are near.
+pub(crate) struct Letters;
+
+impl Embedder for Letters {
+    fn space(&self) -> &str {
+        "letters-26"
+    }
+
+    fn dimensions(&self) -> usize {
+        26
+    }
+
+    fn embed<'a>(&'a self, texts: &'a [String]) -> BoxFuture<'a, Result<Vec<Vec<f32>>, EmbedError>> {
+        let vectors = texts.iter().map(|text| {
+            let mut counts = [0.0_f32; 26];
+            for letter in text.bytes().filter(u8::is_ascii_alphabetic) {
+                counts[usize::from(letter.to_ascii_lowercase() - b'a')] += 1.0;
+            }
+            let length = counts.iter().map(|count| count * count).sum::<f32>().sqrt().max(1.0);
+            counts.iter().map(|count| count / length).collect()
+        });
+        Box::pin(std::future::ready(Ok(vectors.collect())))
     }
 }

@@ -5,71 +5,15 @@ use std::sync::Arc;
 use axum::body::Body;
 use http::{Method, StatusCode};
 use roster_engine::turn::Limits;
-use roster_model::id::{ResourceId, ThreadId, ThreadKey};
-use roster_model::message::{Message, Seq, StoredMessage};
 use roster_model::provider::ProviderErrorKind;
-use roster_model::storage::{
-    BeginTurn, Begun, ConversationStore, MessageQuery, NewThread, OperatorStore, Page, SaveAnswer, StoreError,
-    StoreErrorKind, StoreResult, Thread, ThreadChange, ThreadQuery,
-};
+use roster_model::storage::StoreErrorKind;
 use roster_storage::unavailable::UnavailableStore;
 use serde_json::json;
 
+use crate::bad::Bad;
 use crate::chat::ask;
 use crate::double::{Say, fail, words};
 use crate::world::{World, ask as request, send};
-
-/// A store that fails every call with one kind, or that nobody may touch.
-struct Bad(Option<StoreErrorKind>);
-
-impl Bad {
-    fn fail<T: Send + 'static>(&self) -> StoreResult<'_, T> {
-        let kind = self.0.expect("an agent without memory touched the store");
-        Box::pin(std::future::ready(Err(StoreError::new(kind, "/secret/path: disk I/O error"))))
-    }
-}
-
-impl ConversationStore for Bad {
-    fn begin_turn(&self, _: BeginTurn) -> StoreResult<'_, Begun> {
-        self.fail()
-    }
-    fn save_answer(&self, _: SaveAnswer) -> StoreResult<'_, ()> {
-        self.fail()
-    }
-    fn tail<'a>(&'a self, _: &'a ThreadKey, _: usize, _: Option<Seq>) -> StoreResult<'a, Vec<StoredMessage>> {
-        self.fail()
-    }
-    fn append<'a>(&'a self, _: &'a ThreadKey, _: Vec<Message>) -> StoreResult<'a, Vec<StoredMessage>> {
-        self.fail()
-    }
-    fn messages<'a>(&'a self, _: &'a ThreadKey, _: MessageQuery) -> StoreResult<'a, Page<StoredMessage>> {
-        self.fail()
-    }
-    fn create_thread<'a>(&'a self, _: &'a ThreadKey, _: NewThread) -> StoreResult<'a, (Thread, bool)> {
-        self.fail()
-    }
-    fn thread<'a>(&'a self, _: &'a ThreadKey) -> StoreResult<'a, Option<Thread>> {
-        self.fail()
-    }
-    fn threads<'a>(&'a self, _: &'a ResourceId, _: ThreadQuery) -> StoreResult<'a, Page<Thread>> {
-        self.fail()
-    }
-    fn update_thread<'a>(&'a self, _: &'a ThreadKey, _: ThreadChange) -> StoreResult<'a, Thread> {
-        self.fail()
-    }
-    fn delete_thread<'a>(&'a self, _: &'a ThreadKey) -> StoreResult<'a, bool> {
-        self.fail()
-    }
-}
-
-impl OperatorStore for Bad {
-    fn owners<'a>(&'a self, _: &'a ThreadId, _: usize) -> StoreResult<'a, Vec<ResourceId>> {
-        self.fail()
-    }
-    fn health(&self) -> Result<(), StoreError> {
-        Ok(())
-    }
-}
 
 #[tokio::test]
 async fn agent_without_memory_touches_no_store() {

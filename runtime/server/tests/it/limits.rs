@@ -88,6 +88,24 @@ async fn deep_nesting_ends_the_request_only() {
 }
 
 #[tokio::test]
+async fn a_wrong_form_is_told_with_its_field_in_peoples_words() {
+    let world = World::new();
+    for (body, message) in [
+        (json!([]), "the body must be an object, not a list"),
+        (json!({"model": "echo"}), "`messages` is missing"),
+        (json!({"model": "echo", "messages": [{"content": "x"}]}), "`messages.0.role` is missing"),
+        (json!({"model": 7, "messages": []}), "`model` must be a text, not 7"),
+        (
+            json!({"model": "echo", "messages": [{"role": "user", "content": {}}]}),
+            "`messages.0.content` must be a text or a list of parts, not an object",
+        ),
+    ] {
+        let answer = world.post("/api/chat", &body).await;
+        assert_eq!((answer.status.as_u16(), &answer.json()["error"]), (400, &json!(message)));
+    }
+}
+
+#[tokio::test]
 async fn ten_thousand_messages_are_a_request_like_any_other() {
     let world = World::new();
     let messages: Vec<_> = (0..10_000)
@@ -113,7 +131,7 @@ async fn what_is_no_json_is_told_with_its_place() {
     assert_eq!(send(&world.gateway, ask(Method::POST, "/api/chat", bytes)).await.plain_error().0, 400);
     let answer = send(&world.gateway, ask(Method::POST, "/api/chat", "{\"messages\":[]}".into())).await;
     assert_eq!(answer.plain_error(), (400, "invalid_request".into()));
-    assert!(answer.text.contains("missing field `model`"), "{}", answer.text);
+    assert_eq!(answer.json()["error"], "`model` is missing");
 }
 
 #[tokio::test]

@@ -3,13 +3,16 @@
 
 mod admin;
 mod auth;
+mod bad;
 mod chat;
 mod conversations;
 mod double;
 mod events;
 mod faults;
+mod isolation;
 mod limits;
 mod mastra;
+mod memory;
 mod metrics;
 mod openai;
 mod operator;

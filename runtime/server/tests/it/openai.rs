@@ -2,7 +2,7 @@
 
 use http::{Method, StatusCode};
 use roster_model::message::MessageStatus;
-use roster_model::provider::{Delta, ProviderError, ProviderErrorKind, StopReason, ToolChoice};
+use roster_model::provider::{Delta, ProviderError, ProviderErrorKind, StopReason, ToolChoice, Usage};
 use serde_json::{Value, json};
 
 use crate::double::{Say, call, end, fail, stop, words};
@@ -199,8 +199,8 @@ async fn what_cannot_be_honoured_is_refused() {
     ] {
         refuses(json!({param: value}), "invalid_request", Some(param)).await;
     }
-    refuses(json!({"temperature": "hot"}), "invalid_request", None).await;
-    refuses(json!({"stream": "yes"}), "invalid_request", None).await;
+    refuses(json!({"temperature": "hot"}), "invalid_request", Some("temperature")).await;
+    refuses(json!({"stream": "yes"}), "invalid_request", Some("stream")).await;
 }
 
 #[tokio::test]
@@ -224,7 +224,9 @@ async fn messages_of_no_legal_form_are_refused() {
     ] {
         refuses(json!({"messages": messages}), "invalid_request", Some(param)).await;
     }
-    refuses(json!({"messages": "hi"}), "invalid_request", None).await;
+    refuses(json!({"messages": "hi"}), "invalid_request", Some("messages")).await;
+    refuses(json!({"messages": [{"content": "hi"}]}), "invalid_request", Some("messages.0.role")).await;
+    refuses(json!({"messages": [{"role": "user", "content": 7}]}), "invalid_request", Some("messages.0.content")).await;
 }
 
 #[tokio::test]
@@ -240,6 +242,37 @@ async fn an_early_failure_is_an_honest_status() {
         assert_eq!(answer.header("content-type"), "application/json");
         assert_eq!(answer.json()["error"]["type"], "rate_limit_error");
     }
+}
+
+/// H3: the official clients send a failed request again, and would store its question again.
+#[tokio::test]
+async fn a_failure_with_a_stored_question_is_not_to_be_sent_again() {
+    for stream in [true, false] {
+        for said in [Say::Fail(ProviderError::new(ProviderErrorKind::Server, "down")), Say::Panic] {
+            let world = World::new();
+            world.model.say([said]);
+            let answer = world.post(PATH, &ask("clerk", &json!({"stream": stream, "conversation_id": "c"}))).await;
+            assert!(answer.status.is_server_error(), "{}", answer.text);
+            assert_eq!(answer.header("x-should-retry"), "false", "{}", answer.text);
+            assert!(!world.rows("shop", "c").await.is_empty());
+        }
+        let world = World::new();
+        world.model.say([fail(ProviderErrorKind::Server)]);
+        let answer = world.post(PATH, &ask("clerk", &json!({"stream": stream}))).await;
+        assert_eq!((answer.status.as_u16(), answer.header("x-should-retry")), (502, ""), "nothing is stored");
+        world.model.lose_key();
+        let answer = world.post(PATH, &ask("clerk", &json!({"stream": stream, "conversation_id": "c"}))).await;
+        assert_eq!((answer.status.as_u16(), answer.header("x-should-retry")), (503, ""), "nothing is stored");
+    }
+}
+
+#[tokio::test]
+async fn a_usage_nobody_told_is_null() {
+    let world = World::new();
+    let silent = Delta::End { reason: StopReason::Stop, usage: Usage::default(), model: None };
+    world.model.say([words("hi"), Say::Delta(silent)]);
+    let body = world.post(PATH, &ask("echo", &json!({}))).await.json();
+    assert_eq!(body.get("usage"), Some(&Value::Null));
 }
 
 /// TO-b5 at this door.
@@ -289,7 +322,8 @@ async fn models_in_both_forms() {
     assert_eq!(list["object"], "list");
     let clerk = json!({"id": "clerk", "object": "model", "created": 1_893_456_000, "owned_by": "stub"});
     assert_eq!(list["data"][0], clerk);
-    assert_eq!(world.get("/v1/models/clerk").await.json(), clerk);
+    world.clock.advance(std::time::Duration::from_secs(60));
+    assert_eq!(world.get("/v1/models/clerk").await.json(), clerk, "`created` stays");
     assert_eq!(
         world.get("/v1/models/nope").await.openai_error(),
         (404, "model_not_found".into(), Some("model".into()))

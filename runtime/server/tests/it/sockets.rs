@@ -44,6 +44,16 @@ async fn read_until(stream: &mut TcpStream, mark: &str) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
+/// The whole answer to a request, read until the other side closes.
+async fn whole(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.expect("connected");
+    // The listener may close before it has read all of it.
+    let _ = stream.write_all(request.as_bytes()).await;
+    let mut answer = Vec::new();
+    let _ = tokio::time::timeout(LIMIT, stream.read_to_end(&mut answer)).await.expect("closed in time");
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
 async fn rows_of(world: &World, thread: &str, count: usize) -> Vec<roster_model::message::StoredMessage> {
     tokio::time::timeout(LIMIT, async {
         loop {
@@ -138,6 +148,20 @@ async fn draining_lets_the_running_answer_finish_and_refuses_new_ones() {
     world.app.services.draining.cancel();
     let closed = tokio::time::timeout(LIMIT, idle.read(&mut [0; 1])).await.expect("in time");
     assert!(matches!(closed, Ok(0) | Err(_)), "idle connections are closed");
+    // One that never asks anything does not keep the runtime.
+    let _silent = TcpStream::connect(address).await.expect("still accepted");
+    for (path, status) in
+        [("/ready", "503"), ("/health", "200"), ("/api/health", "200"), ("/api/models", "503"), ("/nowhere", "503")]
+    {
+        let answer = whole(address, &format!("GET {path} HTTP/1.1\r\nhost: {address}\r\n\r\n")).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{path}: {answer}");
+        assert!(answer.contains("connection: close"), "{path}: {answer}");
+        assert_eq!(answer.contains("\"draining\""), status == "503", "{path}: {answer}");
+        assert_eq!(answer.contains("retry-after: 1"), status == "503" && path != "/ready", "{path}: {answer}");
+    }
+    let body = ask("clerk", Some("d"), "hi").to_string();
+    let mut refused = post(address, "/api/chat", &body).await;
+    assert!(read_until(&mut refused, "}").await.starts_with("HTTP/1.1 503 "));
     gate.notify_one();
     assert!(read_until(&mut connection, "\"done\"").await.contains("two"));
     tokio::time::timeout(LIMIT, served).await.expect("in time").expect("no crash");
@@ -206,11 +230,61 @@ async fn a_connection_that_asks_nothing_whole_is_closed() {
 async fn a_head_too_large_is_refused() {
     let world = World::new();
     let (address, _) = start(&world).await;
-    let mut connection = TcpStream::connect(address).await.expect("connected");
-    let head = format!("GET /health HTTP/1.1\r\nhost: localhost\r\nx-a: {}\r\n", "a".repeat(100_000));
-    // The listener may close before it has read all of it.
-    let _ = connection.write_all(head.as_bytes()).await;
-    let mut answer = Vec::new();
-    let _ = tokio::time::timeout(LIMIT, connection.read_to_end(&mut answer)).await.expect("in time");
-    assert!(!String::from_utf8_lossy(&answer).contains("200 OK"));
+    let filler = |bytes: usize| "a".repeat(bytes);
+    let large = format!("GET /v1/models HTTP/1.1\r\nhost: localhost\r\nx-a: {}\r\n\r\n", filler(70_000));
+    let answer = whole(address, &large).await;
+    assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
+    assert!(answer.contains("\"error\":{\"message\"") && answer.contains("\"code\":\"head_too_large\""), "{answer}");
+    let far = format!("GET /health HTTP/1.1\r\nhost: localhost\r\nx-a: {}\r\n", filler(400_000));
+    assert!(!whole(address, &far).await.contains("200 OK"));
+    let fine =
+        format!("GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nx-a: {}\r\n\r\n", filler(60_000));
+    assert!(whole(address, &fine).await.starts_with("HTTP/1.1 200 "));
+}
+
+#[tokio::test]
+async fn a_request_names_its_host_once() {
+    let world = World::new();
+    let (address, _) = start(&world).await;
+    for (head, status) in [
+        ("GET /health HTTP/1.1\r\n\r\n", "400"),
+        ("GET /health HTTP/1.1\r\nhost: localhost\r\nhost: localhost\r\n\r\n", "400"),
+        ("GET /health HTTP/1.0\r\n\r\n", "200"),
+        ("GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n", "200"),
+    ] {
+        let answer = whole(address, head).await;
+        let version = head.split([' ', '\r']).nth(2).expect("a version");
+        assert!(answer.starts_with(&format!("{version} {status} ")), "{head:?}: {answer}");
+        assert_eq!(answer.contains("\"code\":\"invalid_request\""), status == "400", "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn deleting_a_conversation_cancels_its_turn() {
+    let world = World::new();
+    world.model.say([words("one "), Say::Wait(Arc::default())]);
+    let (address, _) = start(&world).await;
+    let mut connection = post(address, "/api/chat", &ask("clerk", Some("c"), "count").to_string()).await;
+    read_until(&mut connection, "one ").await;
+    assert_eq!(world.delete("/api/conversations/c?resource=shop").await.status.as_u16(), 204);
+    tokio::time::timeout(LIMIT, world.model.cut(1)).await.expect("the provider's call is given up");
+    let rest = read_until(&mut connection, "\"done\"").await;
+    assert!(rest.contains("\"type\":\"error\"") && !rest.contains("messageId"), "{rest}");
+    assert!(world.rows("shop", "c").await.is_empty());
+}
+
+/// M6: where nothing was stored, no row is named.
+#[tokio::test]
+async fn an_interrupted_turn_that_said_nothing_names_no_message() {
+    let world = World::new();
+    world.model.say([Say::Wait(Arc::default())]);
+    let (address, _) = start(&world).await;
+    let mut connection = post(address, "/api/chat", &ask("clerk", Some("c"), "count").to_string()).await;
+    while world.model.asked().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    world.app.services.stop.cancel();
+    let rest = read_until(&mut connection, "\"done\"").await;
+    assert!(rest.contains("\"finishReason\":\"interrupted\"") && !rest.contains("messageId"), "{rest}");
+    assert_eq!(world.rows("shop", "c").await.len(), 1);
 }

@@ -14,9 +14,11 @@ use roster_engine::memory::MemoryFactory;
 use roster_engine::registry::{Candidate, Catalog, Control, Registry};
 use roster_engine::tool::Schemas;
 use roster_engine::turn::{Limits, Services};
+use roster_model::embedder::Embedder;
+use roster_model::housekeeping::SessionStore;
 use roster_model::id::{AgentId, ResourceId, ThreadId, ThreadKey};
 use roster_model::message::StoredMessage;
-use roster_model::storage::{ConversationStore, OperatorStore};
+use roster_model::storage::OperatorStore;
 use roster_model::tool::ToolMaker;
 use roster_server::{App, HttpConfig, Scope, TokenGrant};
 use roster_storage::ram::RamStore;
@@ -26,7 +28,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tower::ServiceExt;
 
-use crate::double::{AddMaker, Factory, Model, Models};
+use crate::double::{AddMaker, Factory, Letters, Model, Models};
 use crate::operator::Operator;
 
 /// `clerk` remembers and adds, `echo` has no memory, `broken` was rejected, `off` is disabled.
@@ -41,6 +43,23 @@ pub(crate) const AGENTS: &[(&str, &str)] = &[
     ("keeper", "id = \"keeper\"\ninstructions = \"x\"\nmemory = \"create_memory\"\non_disconnect = \"finish\"\n"),
 ];
 
+/// More agents, for worlds that look at memory: `noter` keeps markdown for its owner, `former` an object for a thread,
+/// `finder` recalls by the letters of a text.
+pub(crate) const KEEPERS: &[(&str, &str)] = &[
+    (
+        "noter",
+        "id = \"noter\"\ninstructions = \"x\"\n[memory]\nfactory = \"create_memory\"\nlast_messages = false\n[memory.working_memory]\ntemplate = \"# User\\n- Name:\"\n",
+    ),
+    (
+        "former",
+        "id = \"former\"\ninstructions = \"x\"\n[memory]\nfactory = \"create_memory\"\n[memory.working_memory]\nscope = \"thread\"\n[memory.working_memory.schema]\ntype = \"object\"\n[memory.working_memory.schema.properties]\nname = { type = \"string\" }\nlikes = { type = \"array\" }\n",
+    ),
+    (
+        "finder",
+        "id = \"finder\"\ninstructions = \"x\"\n[memory]\nfactory = \"create_memory\"\n[memory.semantic_recall]\nembedder = \"letters\"\nmessage_range = { before = 0, after = 1 }\n",
+    ),
+];
+
 pub(crate) struct World {
     pub(crate) app: Arc<App>,
     pub(crate) model: Arc<Model>,
@@ -53,18 +72,20 @@ pub(crate) struct World {
 
 /// What differs from world to world.
 struct Parts {
-    store: Arc<dyn ConversationStore>,
+    store: Arc<dyn SessionStore>,
     operator: Arc<dyn OperatorStore>,
     clock: Arc<TestClock>,
     limits: Limits,
     controlled: bool,
+    /// Agents beside [`AGENTS`].
+    more: &'static [(&'static str, &'static str)],
 }
 
 impl Parts {
     fn new() -> Self {
         let clock = Arc::new(TestClock::default());
         let store = Arc::new(RamStore::new(clock.clone()));
-        Self { store: store.clone(), operator: store, clock, limits: Limits::default(), controlled: true }
+        Self { store: store.clone(), operator: store, clock, limits: Limits::default(), controlled: true, more: &[] }
     }
 }
 
@@ -78,8 +99,13 @@ impl World {
     }
 
     /// On a store of the test's own.
-    pub(crate) fn on<S: ConversationStore + OperatorStore>(store: Arc<S>) -> Self {
+    pub(crate) fn on<S: SessionStore + OperatorStore>(store: Arc<S>) -> Self {
         Self::build(Parts { store: store.clone(), operator: store, ..Parts::new() })
+    }
+
+    /// With agents beside the usual ones.
+    pub(crate) fn with(more: &'static [(&'static str, &'static str)]) -> Self {
+        Self::build(Parts { more, ..Parts::new() })
     }
 
     /// Where nobody reloads.
@@ -88,10 +114,10 @@ impl World {
     }
 
     fn build(parts: Parts) -> Self {
-        let Parts { store, operator, clock, limits, controlled } = parts;
+        let Parts { store, operator, clock, limits, controlled, more } = parts;
         let model = Arc::new(Model::default());
         let registry = Arc::new(Registry::default());
-        let candidates: Vec<Candidate> = AGENTS.iter().map(candidate).collect();
+        let candidates: Vec<Candidate> = AGENTS.iter().chain(more).map(candidate).collect();
         let problems = vec![Problem::warning("unregistered_file", "agents/stray.toml", "no line in the registry")];
         let control = Arc::new(Operator::new(catalog(&model, &store), Arc::clone(&registry), candidates, problems));
         control.publish();
@@ -135,6 +161,10 @@ impl World {
         send(&self.gateway, ask(Method::POST, path, Body::from(body.to_string()))).await
     }
 
+    pub(crate) async fn patch(&self, path: &str, body: &Value) -> Answer {
+        send(&self.gateway, ask(Method::PATCH, path, Body::from(body.to_string()))).await
+    }
+
     pub(crate) async fn rows(&self, resource: &str, thread: &str) -> Vec<StoredMessage> {
         self.app.store.tail(&key(resource, thread), 1_000, None).await.expect("read")
     }
@@ -144,13 +174,15 @@ impl World {
     }
 }
 
-fn catalog(model: &Arc<Model>, store: &Arc<dyn ConversationStore>) -> Catalog {
+fn catalog(model: &Arc<Model>, store: &Arc<dyn SessionStore>) -> Catalog {
     let factory: Arc<dyn MemoryFactory> = Arc::new(Factory(Arc::clone(store)));
     let add: Arc<dyn ToolMaker> = Arc::new(AddMaker);
+    let letters: Arc<dyn Embedder> = Arc::new(Letters);
     Catalog {
         factories: BTreeMap::from([("create_memory".to_owned(), factory)]),
         tools: BTreeMap::from([("add".to_owned(), add)]),
         models: Arc::new(Models(Arc::clone(model))),
+        embedders: Arc::new(BTreeMap::from([("letters".to_owned(), letters)])),
         revision: 1,
         schemas: Schemas::default(),
     }
@@ -170,7 +202,8 @@ pub(crate) fn key(resource: &str, thread: &str) -> ThreadKey {
 }
 
 pub(crate) fn ask(method: Method, path: &str, body: Body) -> Request<Body> {
-    let json = (method == Method::POST).then_some(("content-type", "application/json; charset=utf-8"));
+    let json =
+        [Method::POST, Method::PATCH].contains(&method).then_some(("content-type", "application/json; charset=utf-8"));
     let request = Request::builder().method(method).uri(path);
     let request = json.into_iter().fold(request, |request, (name, value)| request.header(name, value));
     request.body(body).expect("legal request")

@@ -45,7 +45,9 @@ struct ErrorFields {
 #[serde(rename_all = "camelCase")]
 struct DoneFields<'a> {
     conversation_id: &'a ThreadId,
-    message_id: &'a MessageId,
+    /// Absent when no answer was stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message_id: Option<&'a MessageId>,
     turn_id: &'a TurnId,
     finish_reason: FinishReason,
     usage: WireUsage,
@@ -83,21 +85,28 @@ pub(super) struct ChatEvents {
     conversation: ThreadId,
     message: MessageId,
     turn: TurnId,
+    /// False as long as the answer is empty: an empty one is not stored.
+    said: bool,
 }
 
 impl ChatEvents {
     pub(super) fn new(turn: &TurnStream) -> Self {
-        Self { conversation: turn.key.thread.clone(), message: turn.message.clone(), turn: turn.turn.clone() }
+        Self {
+            conversation: turn.key.thread.clone(),
+            message: turn.message.clone(),
+            turn: turn.turn.clone(),
+            said: false,
+        }
     }
 
     fn words(kind: &'static str, content: &str, out: &mut Frames) {
         out.json(&Frame::<()> { kind, content, metadata: None });
     }
 
-    fn done(&self, finish_reason: FinishReason, usage: Usage, out: &mut Frames) {
+    fn done(&self, message_id: Option<&MessageId>, finish_reason: FinishReason, usage: Usage, out: &mut Frames) {
         let metadata = DoneFields {
             conversation_id: &self.conversation,
-            message_id: &self.message,
+            message_id,
             turn_id: &self.turn,
             finish_reason,
             usage: usage.into(),
@@ -108,12 +117,13 @@ impl ChatEvents {
     fn failed(&self, failure: &Failure, out: &mut Frames) {
         let metadata = Some(ErrorFields { code: failure.code });
         out.json(&Frame { kind: "error", content: &failure.message, metadata });
-        self.done(failure.reason, failure.usage, out);
+        self.done(failure.row.as_ref(), failure.reason, failure.usage, out);
     }
 }
 
 impl Encode for ChatEvents {
     fn event(&mut self, event: TurnEvent, out: &mut Frames) {
+        self.said |= matches!(event, TurnEvent::Text(_) | TurnEvent::Reasoning(_) | TurnEvent::ToolCalled { .. });
         match event {
             TurnEvent::Text(piece) => Self::words("text", &piece, out),
             TurnEvent::Reasoning(piece) => Self::words("thinking", &piece, out),
@@ -132,7 +142,9 @@ impl Encode for ChatEvents {
                 };
                 out.json(&Frame { kind: "tool_result", content: "", metadata: Some(metadata) });
             }
-            TurnEvent::Finished { reason, usage } => self.done(reason, usage, out),
+            TurnEvent::Finished { reason, usage } => {
+                self.done(self.said.then_some(&self.message), reason, usage, out);
+            }
             TurnEvent::Failed(failure) => self.failed(&failure, out),
             TurnEvent::Started { .. }
             | TurnEvent::ToolStarted { .. }

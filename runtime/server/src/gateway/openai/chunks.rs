@@ -1,7 +1,6 @@
 //! The streamed answer: chunks, the last with the reason, the usage where asked for, and the done mark.
 
 use roster_engine::turn::{Failure, FailureKind, TurnEvent};
-use roster_model::provider::Usage;
 use serde::Serialize;
 
 use super::Head;
@@ -51,6 +50,10 @@ impl Chunks {
         Self { head, with_usage, begun: false }
     }
 
+    pub(super) fn remembers(&self) -> bool {
+        self.head.remembers
+    }
+
     fn chunk<C: Serialize>(&self, choices: C, usage: Option<Option<WireUsage>>, out: &mut Frames) {
         out.json(&Chunk {
             id: &self.head.id,
@@ -71,14 +74,16 @@ impl Chunks {
         self.chunk([choice], self.with_usage.then_some(None), out);
     }
 
-    fn usage(&self, usage: Usage, out: &mut Frames) {
+    fn usage(&self, usage: Option<WireUsage>, out: &mut Frames) {
         if self.with_usage {
-            self.chunk([(); 0], Some(Some(usage.into())), out);
+            self.chunk([(); 0], Some(usage), out);
         }
     }
 
     fn failed(&mut self, failure: Failure, out: &mut Frames) {
-        self.usage(failure.usage, out);
+        if let Some(known) = WireUsage::of(failure.usage) {
+            self.usage(Some(known), out);
+        }
         out.json(&ApiError::from(failure).openai());
         out.done_mark();
     }
@@ -93,7 +98,7 @@ impl Encode for Chunks {
             }
             TurnEvent::Finished { reason, usage } => {
                 self.delta(Delta::default(), finish_reason(reason), out);
-                self.usage(usage, out);
+                self.usage(WireUsage::of(usage), out);
                 out.done_mark();
             }
             TurnEvent::Failed(failure) => self.failed(failure, out),

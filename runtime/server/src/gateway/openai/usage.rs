@@ -4,7 +4,8 @@ use roster_engine::turn::FinishReason;
 use roster_model::provider::Usage;
 use serde::Serialize;
 
-/// Numbers a provider did not tell are 0: clients expect numbers.
+/// Tokens. Clients expect all three numbers: where one is neither told nor follows from the others, there is no usage
+/// at all, since a 0 would be false.
 #[derive(Debug, Serialize)]
 pub(super) struct WireUsage {
     prompt_tokens: u64,
@@ -26,19 +27,22 @@ struct CompletionDetails {
     reasoning_tokens: u64,
 }
 
-impl From<Usage> for WireUsage {
-    fn from(usage: Usage) -> Self {
-        let prompt_tokens = usage.input_tokens.unwrap_or(0);
-        let completion_tokens = usage.output_tokens.unwrap_or(0);
-        Self {
+impl WireUsage {
+    /// `None` when it is not known.
+    pub(super) fn of(usage: Usage) -> Option<Self> {
+        let (input, output, total) = (usage.input_tokens, usage.output_tokens, usage.total_tokens);
+        let rest = |known: Option<u64>| Some(total?.saturating_sub(known?));
+        let prompt_tokens = input.or_else(|| rest(output))?;
+        let completion_tokens = output.or_else(|| rest(input))?;
+        Some(Self {
             prompt_tokens,
             completion_tokens,
-            total_tokens: usage.total_tokens.unwrap_or(prompt_tokens.saturating_add(completion_tokens)),
+            total_tokens: total.unwrap_or(prompt_tokens.saturating_add(completion_tokens)),
             prompt_tokens_details: usage.cached_input_tokens.map(|cached_tokens| PromptDetails { cached_tokens }),
             completion_tokens_details: usage
                 .reasoning_tokens
                 .map(|reasoning_tokens| CompletionDetails { reasoning_tokens }),
-        }
+        })
     }
 }
 

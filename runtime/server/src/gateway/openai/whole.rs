@@ -18,7 +18,8 @@ struct Completion<'a> {
     created: i64,
     model: &'a str,
     choices: [Choice<'a>; 1],
-    usage: WireUsage,
+    /// `null` when it is not known.
+    usage: Option<WireUsage>,
 }
 
 #[derive(Serialize)]
@@ -49,6 +50,7 @@ pub(super) fn broken_off() -> ApiError {
 /// The turn's failure.
 pub(super) async fn answer(mut turn: TurnStream, head: Head) -> Result<Response, ApiError> {
     let (mut text, mut thinking) = (String::new(), String::new());
+    let mut stored = false;
     loop {
         match turn.next().await {
             Some(TurnEvent::Text(piece)) => text.push_str(&piece),
@@ -56,9 +58,10 @@ pub(super) async fn answer(mut turn: TurnStream, head: Head) -> Result<Response,
             Some(TurnEvent::Finished { reason, usage }) => {
                 return Ok(completion(&head, &text, &thinking, reason, usage));
             }
-            Some(TurnEvent::Failed(failure)) => return Err(failure.into()),
+            Some(TurnEvent::Failed(failure)) => return Err(ApiError::from(failure).question_stored(stored)),
+            Some(TurnEvent::Started { .. }) => stored = head.remembers,
             Some(_) => {}
-            None => return Err(broken_off()),
+            None => return Err(broken_off().question_stored(stored)),
         }
     }
 }
@@ -72,6 +75,6 @@ fn completion(head: &Head, text: &str, thinking: &str, reason: FinishReason, usa
         created: head.created,
         model: &head.model,
         choices: [choice],
-        usage: usage.into(),
+        usage: WireUsage::of(usage),
     })
 }

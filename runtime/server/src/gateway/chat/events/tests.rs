@@ -8,7 +8,7 @@ use super::*;
 fn events() -> ChatEvents {
     let id = |text: &str| (MessageId::new(text).expect("legal"), TurnId::new(text).expect("legal"));
     let (message, turn) = id("m");
-    ChatEvents { conversation: ThreadId::new("c\"1").expect("legal"), message, turn }
+    ChatEvents { conversation: ThreadId::new("c\"1").expect("legal"), message, turn, said: false }
 }
 
 fn check(event: TurnEvent, expected: &str) {
@@ -22,7 +22,9 @@ fn result(is_error: bool) -> TurnEvent {
     TurnEvent::ToolFinished(ToolResult { call_id: "1".into(), name: "f".into(), output, is_error, duration_ms: 12 })
 }
 
-const DONE: &str = "data: {\"type\":\"done\",\"content\":\"\",\"metadata\":{\"conversationId\":\"c\\\"1\",\"messageId\":\"m\",\"turnId\":\"m\",";
+/// The last frame, where no answer is stored.
+const DONE: &str =
+    "data: {\"type\":\"done\",\"content\":\"\",\"metadata\":{\"conversationId\":\"c\\\"1\",\"turnId\":\"m\",";
 
 #[test]
 fn frames_byte_for_byte() {
@@ -56,4 +58,26 @@ fn a_turn_without_a_last_event_is_told_as_failed_and_done() {
     let error =
         "data: {\"type\":\"error\",\"content\":\"the turn broke off\",\"metadata\":{\"code\":\"internal\"}}\n\n";
     assert_eq!(out.text(), format!("{error}{DONE}\"finishReason\":\"error\",\"usage\":{{}}}}}}\n\n"));
+}
+
+/// M6: `messageId` names a stored row or is not there.
+#[test]
+fn done_names_only_a_row_that_is_stored() {
+    let done = |events: &mut ChatEvents, event| {
+        let mut out = Frames::default();
+        events.event(event, &mut out);
+        let text = out.text();
+        let last = text.trim_end().rsplit("data: ").next().expect("a frame").to_owned();
+        let done: Value = serde_json::from_str(&last).expect("JSON");
+        done["metadata"].get("messageId").cloned()
+    };
+    let finished = || TurnEvent::Finished { reason: FinishReason::Stop, usage: Usage::default() };
+    let mut told = events();
+    told.event(TurnEvent::Text("x".into()), &mut Frames::default());
+    assert_eq!(done(&mut told, finished()), Some(json!("m")));
+    assert_eq!(done(&mut events(), finished()), None, "an empty answer is not stored");
+    assert_eq!(done(&mut told, TurnEvent::Failed(Failure::cancelled())), None);
+    let mut stored = Failure::cancelled();
+    stored.row = Some(MessageId::new("row").expect("legal"));
+    assert_eq!(done(&mut told, TurnEvent::Failed(stored)), Some(json!("row")));
 }
