@@ -8,9 +8,10 @@ use roster_engine::definition::{Definition, ModelChoice, Problem};
 use roster_engine::registry::{Candidate, Catalog, Prepared, Registry, check_names, prepare};
 use roster_engine::trace::Recorder;
 use roster_engine::turn::{Limits, Services};
+use roster_model::housekeeping::SessionStore;
 use roster_model::id::IdSource;
 use roster_model::ledger::LedgerStore;
-use roster_model::storage::{ConversationStore, OperatorStore};
+use roster_model::storage::OperatorStore;
 use roster_model::time::Clock;
 use roster_storage::sqlite::{self, ObservationOptions, SqliteStore};
 use roster_storage::unavailable::UnavailableStore;
@@ -20,8 +21,9 @@ use tokio_util::task::TaskTracker;
 use crate::catalog::catalog;
 use crate::clock::{RandomIds, SystemClock};
 use crate::config::{AgentFile, ObservabilityConfig, ProjectFiles, RuntimeConfig, read_project};
+use crate::embedders::Embedders;
 use crate::error::HostError;
-use crate::paths::{RootError, find_root};
+use crate::paths::{NOT_A_FOLDER, RUNTIME_FILE, RootError, find_root, not_a_folder};
 use crate::{config, environment, output, render, shutdown};
 
 /// A project as it was read: its root, and all its files with all their problems.
@@ -59,18 +61,35 @@ pub fn read_config(asked: Option<&Path>) -> Result<Project, HostError> {
 /// # Errors
 /// As [`read`].
 pub fn root(asked: Option<&Path>) -> Result<PathBuf, HostError> {
-    let variable = environment::variable("ROSTER_ROOT").map(PathBuf::from);
+    let variable = environment::variable(ROOT_VARIABLE).map(PathBuf::from);
     let from = environment::working_directory()?;
-    find_root(asked.or(variable.as_deref()), &from).map_err(|error| no_root(&error))
+    let named_by = match (asked, &variable) {
+        (Some(_), _) => " (named by `--root`)".to_owned(),
+        (None, Some(_)) => format!(" (named by the variable `{ROOT_VARIABLE}`)"),
+        (None, None) => String::new(),
+    };
+    find_root(asked.or(variable.as_deref()), &from).map_err(|error| no_root(&error, &named_by))
 }
 
-fn no_root(error: &RootError) -> HostError {
-    let mut message = error.to_string();
-    if let RootError::Unparsable { problems, source_text, .. } = error {
-        let shown = render::to_text(problems, &|_| Some(source_text.as_str()), output::stderr_style());
-        message = format!("{message}\n{}", shown.trim_end());
+/// The variable that names the root when `--root` does not.
+const ROOT_VARIABLE: &str = "ROSTER_ROOT";
+
+fn no_root(error: &RootError, named_by: &str) -> HostError {
+    let message = format!("{error}{named_by}");
+    match error {
+        RootError::Unparsable { problems, source_text, .. } => {
+            let shown = render::to_text(problems, &|_| Some(source_text.as_str()), output::stderr_style());
+            let rendered = format!("error: {message}\n{}\nhint: {}", shown.trim_end(), error.hint());
+            HostError::Configuration { rendered, problems: problems.clone() }
+        }
+        RootError::Unreadable { reason, .. } => {
+            let problem = format!("`{RUNTIME_FILE}` {reason}");
+            let problem = Problem::error("file_unreadable", RUNTIME_FILE, problem).help(error.hint());
+            let rendered = format!("error: {message}\nhint: {}", error.hint());
+            HostError::Configuration { rendered, problems: vec![problem] }
+        }
+        RootError::NotFound { .. } | RootError::NoProject { .. } => HostError::environment(message).hint(error.hint()),
     }
-    HostError::environment(message).hint(error.hint())
 }
 
 impl Project {
@@ -80,9 +99,9 @@ impl Project {
     /// [`HostError::Configuration`] with every problem of `runtime.toml` when it cannot be used.
     pub fn config(&self) -> Result<&RuntimeConfig, HostError> {
         self.files.runtime.as_ref().ok_or_else(|| {
-            let of_runtime = |problem: &&Problem| problem.file == crate::paths::RUNTIME_FILE;
+            let of_runtime = |problem: &&Problem| problem.file == RUNTIME_FILE;
             let problems: Vec<Problem> = self.files.problems.iter().filter(of_runtime).cloned().collect();
-            HostError::Configuration { rendered: self.rendered(&problems) }
+            HostError::Configuration { rendered: self.rendered(&problems), problems }
         })
     }
 
@@ -98,7 +117,10 @@ impl Project {
         let mut candidates = Vec::with_capacity(agents.len());
         for agent in agents {
             let AgentFile { id, file, definition, positions, problems } = agent;
-            self.texts.insert(file.clone(), Arc::clone(&positions.source));
+            // An agent whose file was not read may name the registry as its file, and has no text.
+            if !positions.source.is_empty() {
+                self.texts.insert(file.clone(), Arc::clone(&positions.source));
+            }
             let candidate = Candidate::new(id, file, definition.map(Arc::new), Arc::new(positions));
             candidates.push(Candidate { problems, ..candidate });
         }
@@ -120,7 +142,7 @@ pub fn all_problems(project: &mut Project) -> Result<Vec<Problem>, HostError> {
     let mut problems = project.files.all_problems();
     // Without a configuration no name of a model means anything; its own problems are listed.
     if let Some(config) = &project.files.runtime {
-        let catalog = catalog_without_store(config)?;
+        let catalog = catalog_without_store(&project.root, config)?;
         let candidates = project.candidates();
         problems.extend(check_names(&catalog, &candidates));
         problems.extend(candidates.iter().flat_map(missing_keys));
@@ -134,7 +156,7 @@ pub fn all_problems(project: &mut Project) -> Result<Vec<Problem>, HostError> {
 /// # Errors
 /// [`HostError`] when `runtime.toml` cannot be used.
 pub fn preview(project: &mut Project) -> Result<Prepared, HostError> {
-    let catalog = catalog_without_store(project.config()?)?;
+    let catalog = catalog_without_store(&project.root, project.config()?)?;
     Ok(prepared(project, &catalog, &Registry::default()))
 }
 
@@ -143,7 +165,7 @@ pub fn preview(project: &mut Project) -> Result<Prepared, HostError> {
 /// # Errors
 /// [`HostError::Environment`] with what was probably meant.
 pub fn check_model(project: &Project, name: &str) -> Result<(), HostError> {
-    let catalog = catalog_without_store(project.config()?)?;
+    let catalog = catalog_without_store(&project.root, project.config()?)?;
     match catalog.models.resolve(&ModelChoice::Named(name.to_owned())) {
         Ok(_) => Ok(()),
         Err(fault) => {
@@ -153,9 +175,9 @@ pub fn check_model(project: &Project, name: &str) -> Result<(), HostError> {
     }
 }
 
-fn catalog_without_store(config: &RuntimeConfig) -> Result<Catalog, HostError> {
+fn catalog_without_store(root: &Path, config: &RuntimeConfig) -> Result<Catalog, HostError> {
     let store = Arc::new(UnavailableStore::new("the store is not opened while checking"));
-    catalog(config, store, Arc::new(SystemClock), Arc::new(RandomIds))
+    catalog(config, store, Arc::new(SystemClock), Arc::new(RandomIds), Arc::new(Embedders::new(root)))
 }
 
 /// A warning for each model table whose variable is not set; those of `runtime.toml` are found with the file.
@@ -182,7 +204,9 @@ pub struct Assembly {
     /// Clock, ids, limits, and the tracker of every task.
     pub services: Arc<Services>,
     /// The sessions store; the agents' memories hold the same one.
-    pub store: Arc<dyn ConversationStore>,
+    pub store: Arc<dyn SessionStore>,
+    /// The embedders of the process; what is reloaded keeps them.
+    pub(crate) embedders: Arc<Embedders>,
     /// The same store as the operator sees it.
     pub operator: Arc<dyn OperatorStore>,
     /// The same store once more, for closing it; `None` while it cannot be used.
@@ -214,11 +238,13 @@ pub fn open(project: &Project) -> Result<Assembly, HostError> {
     let (store, operator) = sockets(&sessions);
     let registry = Arc::new(Registry::default());
     let mut services = Services::new(Arc::clone(&clock), ids, limits);
+    services.recall.cache.set_budget(config.limits.vector_cache);
     // A tracker of its own: shutdown waits for the turns first, then for what they gave the recorder.
     if let Some(recorder) = recorder(project, clock, &TaskTracker::new())? {
         services = services.recording(Arc::new(recorder));
     }
-    Ok(Assembly { registry, services: Arc::new(services), store, operator, sessions: sessions.ok() })
+    let (services, embedders) = (Arc::new(services), Arc::new(Embedders::new(&project.root)));
+    Ok(Assembly { registry, services, store, embedders, operator, sessions: sessions.ok() })
 }
 
 /// Where turns are observed. A file that cannot be used is told once; the runtime serves without.
@@ -229,7 +255,7 @@ fn recorder(project: &Project, clock: Arc<dyn Clock>, tracker: &TaskTracker) -> 
     match sqlite::open_observations(&path, ObservationOptions { retention, max_size, clock }) {
         Ok(store) => Ok(Some(Recorder::start(Arc::new(store), tracker, sample))),
         Err(error) => {
-            let (reason, hint) = told(&error);
+            let (reason, hint) = told_of(&path, &error);
             tracing::warn!(hint, "serving without traces: observability database {reason}");
             Ok(None)
         }
@@ -245,7 +271,7 @@ pub(crate) fn limits(config: &RuntimeConfig) -> Limits {
 /// The store, or why it cannot be used.
 type Sessions = Result<Arc<SqliteStore>, UnavailableStore>;
 
-fn sockets(sessions: &Sessions) -> (Arc<dyn ConversationStore>, Arc<dyn OperatorStore>) {
+fn sockets(sessions: &Sessions) -> (Arc<dyn SessionStore>, Arc<dyn OperatorStore>) {
     match sessions {
         Ok(store) => (Arc::clone(store) as _, Arc::clone(store) as _),
         Err(unavailable) => (Arc::new(unavailable.clone()), Arc::new(unavailable.clone())),
@@ -262,10 +288,21 @@ fn open_sessions(path: &Path, clock: &Arc<dyn Clock>) -> Result<Sessions, HostEr
             Ok(Err(UnavailableStore::new(reason)))
         }
         Err(error) => {
-            let (message, hint) = told(&error);
+            let (message, hint) = told_of(path, &error);
             let error = HostError::environment(format!("sessions database {message}"));
             Err(hint.into_iter().fold(error, HostError::hint))
         }
+    }
+}
+
+/// The same of a database at `path`, also where the store has no words for what stands in its folder's place.
+pub(crate) fn told_of(path: &Path, error: &dyn std::error::Error) -> (String, Option<String>) {
+    match (told(error), not_a_folder(path)) {
+        // What the system says of it differs with who asks; this is what it comes to.
+        ((_, None), Some(blocking)) => {
+            (format!("{error}: `{}` is no folder", blocking.display()), Some(NOT_A_FOLDER.to_owned()))
+        }
+        (told, _) => told,
     }
 }
 
@@ -291,7 +328,7 @@ impl Assembly {
     /// [`HostError::Internal`] when no HTTP client can be made at all.
     pub fn catalog(&self, config: &RuntimeConfig) -> Result<Catalog, HostError> {
         let Services { clock, ids, .. } = &*self.services;
-        catalog(config, Arc::clone(&self.store), Arc::clone(clock), Arc::clone(ids))
+        catalog(config, Arc::clone(&self.store), Arc::clone(clock), Arc::clone(ids), Arc::clone(&self.embedders))
     }
 
     /// Where versions of definitions are kept; `None` while the store cannot be used.

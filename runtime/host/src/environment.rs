@@ -7,7 +7,7 @@ use crate::error::HostError;
 /// The value of an environment variable; `None` when it is not set, empty or no Unicode.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "the host's one look at the environment")]
-pub fn variable(name: &str) -> Option<String> {
+pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
@@ -16,7 +16,7 @@ pub fn variable(name: &str) -> Option<String> {
 /// # Errors
 /// [`HostError::Environment`] when the folder is gone or may not be entered.
 #[expect(clippy::disallowed_methods, reason = "where the search for the project root begins; nothing else follows it")]
-pub fn working_directory() -> Result<PathBuf, HostError> {
+pub(crate) fn working_directory() -> Result<PathBuf, HostError> {
     std::env::current_dir()
         .map_err(|error| HostError::environment(format!("the working directory cannot be used: {error}")))
 }

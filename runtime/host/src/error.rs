@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use roster_engine::definition::Problem;
+
 /// Why a command could not do its work. What a person's files got wrong is no error of the command: it prints the
 /// problems and ends with [`Exit::Problems`].
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +29,8 @@ pub enum HostError {
     Configuration {
         /// All of them, as printed.
         rendered: String,
+        /// The same for programs.
+        problems: Vec<Problem>,
     },
     /// Writing to stdout or stderr failed; a reader that went away is no failure.
     #[error("cannot write the output: {0}")]
@@ -69,10 +73,11 @@ impl HostError {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Environment { .. } | Self::Configuration { .. } => Exit::Environment,
-            Self::Problem { .. } => Exit::Problems,
             Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Exit::Good,
-            Self::Output(_) | Self::Internal(_) => Exit::Internal,
+            // A full disk or a closed descriptor is a matter of the surroundings.
+            Self::Environment { .. } | Self::Configuration { .. } | Self::Output(_) => Exit::Environment,
+            Self::Problem { .. } => Exit::Problems,
+            Self::Internal(_) => Exit::Internal,
         }
     }
 }

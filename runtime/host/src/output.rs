@@ -27,7 +27,7 @@ pub fn note(text: impl Display) {
 pub fn report(error: &HostError) {
     match error {
         HostError::Output(cause) if cause.kind() == std::io::ErrorKind::BrokenPipe => {}
-        HostError::Configuration { rendered } => note(rendered.trim_end()),
+        HostError::Configuration { rendered, .. } => note(rendered.trim_end()),
         _ => {
             note(format_args!("error: {error}"));
             if let Some(hint) = error.hint_text() {
@@ -52,11 +52,11 @@ pub fn stderr_colour() -> bool {
 /// How problems are shown on stderr.
 #[must_use]
 pub fn stderr_style() -> Style {
-    Style { colour: stderr_colour(), ..Style::default() }
+    Style { colour: stderr_colour(), wrap: std::io::stderr().is_terminal(), ..Style::default() }
 }
 
 /// How problems are shown on stdout.
 #[must_use]
 pub fn stdout_style() -> Style {
-    Style { colour: stdout_colour(), ..Style::default() }
+    Style { colour: stdout_colour(), wrap: std::io::stdout().is_terminal(), ..Style::default() }
 }

@@ -101,6 +101,16 @@ fn asked_root(folder: &Path) -> Result<PathBuf, RootError> {
     }
 }
 
+/// The nearest thing above `file` that exists, when it is no folder: nothing can be made below it.
+#[must_use]
+pub fn not_a_folder(file: &Path) -> Option<&Path> {
+    let existing = file.ancestors().skip(1).find(|above| above.symlink_metadata().is_ok())?;
+    (!existing.is_dir()).then_some(existing)
+}
+
+/// What to do about [`not_a_folder`].
+pub const NOT_A_FOLDER: &str = "move it away, so that a folder can be made there, or name another place under [storage]";
+
 enum Marker {
     None,
     Other,

@@ -29,3 +29,6 @@ mod world;
 pub use control::{Apply, MakeCatalog, Reload, Start, start};
 pub use report::Report;
 pub use socket::{Socket, ask};
+
+#[cfg(test)]
+mod tests;

@@ -1,26 +1,39 @@
 //! Problems for people and for programs.
 
 mod line;
+mod wrap;
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet};
 use roster_engine::definition::{Problem, Severity};
 
 use line::Excerpt;
+use wrap::wrapped;
+
+use crate::config::secret::without_credentials;
 
 /// How problems are shown to people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     /// Whether the terminal shows colours.
     pub colour: bool,
-    /// Its width in columns; long lines are cut, long words are not.
+    /// Its width in columns; long lines of files are cut, long words are not.
     pub width: usize,
+    /// Whether messages are broken into lines of that width. Only for terminals: what searches a log wants them whole.
+    pub wrap: bool,
 }
 
 impl Default for Style {
     fn default() -> Self {
-        Self { colour: false, width: 80 }
+        Self { colour: false, width: 80, wrap: false }
+    }
+}
+
+impl Style {
+    /// Columns left for a message beside `taken` ones.
+    fn room(self, taken: usize) -> usize {
+        if self.wrap { self.width.saturating_sub(taken) } else { usize::MAX }
     }
 }
 
@@ -36,7 +49,7 @@ pub fn to_text<'s>(problems: &[Problem], source: &dyn Fn(&str) -> Option<&'s str
     if problems.is_empty() {
         return String::new();
     }
-    let mut sorted = problems.to_vec();
+    let mut sorted: Vec<Problem> = problems.iter().map(shown).collect();
     sort(&mut sorted);
     let mut text = String::new();
     for problem in &sorted {
@@ -53,9 +66,15 @@ pub fn to_text<'s>(problems: &[Problem], source: &dyn Fn(&str) -> Option<&'s str
 /// # Errors
 /// Never in practice: a problem is made of texts and numbers.
 pub fn to_json(problems: &[Problem]) -> Result<String, serde_json::Error> {
-    let mut sorted = problems.to_vec();
+    let mut sorted: Vec<Problem> = problems.iter().map(shown).collect();
     sort(&mut sorted);
     serde_json::to_string_pretty(&sorted)
+}
+
+/// A problem as it may be shown: its words may quote an address with credentials in it.
+pub(crate) fn shown(problem: &Problem) -> Problem {
+    let masked = |text: &str| without_credentials(text).into_owned();
+    Problem { message: masked(&problem.message), help: problem.help.as_deref().map(masked), ..problem.clone() }
 }
 
 /// `2 errors and 1 warning in 2 files`.
@@ -77,8 +96,10 @@ pub fn count(problems: &[Problem]) -> String {
     words
 }
 
-fn many(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+/// `1 thread`, `2 threads`.
+#[must_use]
+pub fn many<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+    if count == N::from(1) { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 fn one(problem: &Problem, source: Option<&str>, style: Style) -> String {
@@ -88,7 +109,7 @@ fn one(problem: &Problem, source: Option<&str>, style: Style) -> String {
     };
     let number_width = problem.line.map_or(1, |line| line.to_string().len());
     let head = "warning[]: ".len() + problem.code.len();
-    let title = level.primary_title(wrapped(&problem.message, style.width.saturating_sub(head))).id(problem.code);
+    let title = level.primary_title(wrapped(&problem.message, style.room(head))).id(problem.code);
     let excerpt = source
         .filter(|source| !source.is_empty())
         .and_then(|source| Excerpt::of(problem, source, style.width.saturating_sub(number_width + 3)));
@@ -103,7 +124,7 @@ fn one(problem: &Problem, source: Option<&str>, style: Style) -> String {
         None => group.element(origin(problem)),
     };
     if let Some(help) = &problem.help {
-        let room = style.width.saturating_sub(number_width + "  = help: ".len());
+        let room = style.room(number_width + "  = help: ".len());
         group = group.element(Element::from(Level::HELP.message(wrapped(help, room))));
     }
     let renderer = if style.colour { Renderer::styled() } else { Renderer::plain() };
@@ -111,9 +132,21 @@ fn one(problem: &Problem, source: Option<&str>, style: Style) -> String {
     match &excerpt {
         // The excerpt may be a part of its line; the place is that of the whole.
         Some(excerpt) => excerpt.corrected(&shown, problem),
-        // Without a line there is no margin; with one all problems stand alike.
-        None => shown.replace("\n--> ", "\n --> ").replace("\n = ", "\n  = ").replace("\n         ", "\n          "),
+        None => with_margin(&shown),
     }
+}
+
+/// Without a line of a file there is no margin for its number; with one all problems stand alike.
+fn with_margin(shown: &str) -> String {
+    let mut text = String::with_capacity(shown.len() + 4);
+    let mut below_title = false;
+    for (index, line) in shown.split('\n').enumerate() {
+        below_title = index > 0 && (below_title || line.contains("--> "));
+        text.push_str(if index > 0 { "\n" } else { "" });
+        text.push_str(if below_title { " " } else { "" });
+        text.push_str(line);
+    }
+    text
 }
 
 fn origin(problem: &Problem) -> Origin<'_> {
@@ -122,25 +155,6 @@ fn origin(problem: &Problem) -> Origin<'_> {
         (Some(line), Some(column)) => origin.line(line).char_column(column),
         _ => origin,
     }
-}
-
-/// Breaks at spaces so that no line has more than `width` characters, where words allow it.
-fn wrapped(text: &str, width: usize) -> String {
-    let mut lines = String::new();
-    let mut used = 0;
-    for word in text.split(' ') {
-        let length = line::columns(word);
-        if used > 0 && used + 1 + length > width {
-            lines.push('\n');
-            used = 0;
-        } else if used > 0 {
-            lines.push(' ');
-            used += 1;
-        }
-        lines.push_str(word);
-        used += length;
-    }
-    lines
 }
 
 #[cfg(test)]

@@ -40,8 +40,7 @@ pub struct Plan {
 ///
 /// # Errors
 /// [`HostError`] for a configuration, address or database that cannot be used.
-pub async fn serve(project: Project, plan: &Plan) -> Result<Exit, HostError> {
-    let mut signals = Signals::catch().map_err(|error| HostError::Internal(format!("no signals: {error}")))?;
+pub async fn serve(project: Project, plan: &Plan, mut signals: Signals) -> Result<Exit, HostError> {
     let config = project.config()?.clone();
     let listeners = Listeners::bind(plan, &config).await?;
     let assembly = Arc::new(assemble::open(&project)?);
@@ -50,7 +49,7 @@ pub async fn serve(project: Project, plan: &Plan) -> Result<Exit, HostError> {
     let app = Arc::new(App {
         registry: Arc::clone(&assembly.registry),
         services: Arc::clone(&assembly.services),
-        store: Arc::clone(&assembly.store),
+        store: assembly.store.clone(),
         operator: Arc::clone(&assembly.operator),
         control: Some(Arc::clone(&reload) as _),
         config: http,
@@ -67,14 +66,8 @@ pub async fn serve(project: Project, plan: &Plan) -> Result<Exit, HostError> {
         printed => printed?,
     }
     let first = signals.stop(&|| reload.signal()).await;
-    tokio::select! {
-        biased;
-        second = signals.stop(&|| ()) => {
-            tracing::warn!("{second} while draining: ending at once");
-            Ok(Exit::Signalled)
-        }
-        () = drain(first, &assembly) => Ok(Exit::Good),
-    }
+    drain(first, &assembly).await;
+    Ok(Exit::Good)
 }
 
 /// Reads the files and goes on noticing their changes.
@@ -94,6 +87,10 @@ async fn start_reload(
         }
         doors.store(Arc::new(http_config(config, gateway)));
         services.set_limits(assemble::limits(config));
+        if let Some(recorder) = &services.recorder {
+            recorder.set_sample(config.observability.sample);
+        }
+        services.recall.cache.set_budget(config.limits.vector_cache);
         Ok(())
     };
     let names = Arc::clone(assembly);

@@ -10,6 +10,7 @@ use std::path::Path;
 use roster_engine::definition::Problem;
 use serde_json::{Value, json};
 
+use super::check::also_on_stdout;
 use super::running::{self, broken};
 use super::{AgentsCommand, Format};
 use crate::assemble;
@@ -32,15 +33,16 @@ pub(super) fn run(root: Option<&Path>, format: Format, what: Option<&AgentsComma
 
 /// As the runtime that serves this project says; without one, as the files stand now. Then what is wrong with them.
 fn list(root: Option<&Path>, format: Format) -> Result<Exit, HostError> {
-    let root = assemble::root(root)?;
+    let told = |error| also_on_stdout(error, format);
+    let root = assemble::root(root).map_err(told)?;
     if let Some(answer) = running::ask(&root, &json!({"command": "agents"})).into_iter().next() {
         let mut answer = running::checked(answer)?;
         let rendered = answer["rendered"].take().as_str().unwrap_or_default().to_owned();
         let listing: Listing = serde_json::from_value(answer).map_err(|error| broken(&error))?;
         return print(&listing, &rendered, format);
     }
-    let mut project = assemble::read(Some(&root))?;
-    let prepared = assemble::preview(&mut project)?;
+    let mut project = assemble::read(Some(&root)).map_err(told)?;
+    let prepared = assemble::preview(&mut project).map_err(told)?;
     let of_agents = prepared.entries.iter().flat_map(|entry| &entry.problems);
     let problems: Vec<Problem> = prepared.problems.iter().chain(of_agents).cloned().collect();
     let rendered = render::to_text(&problems, &|file| project.source(file), output::stdout_style());

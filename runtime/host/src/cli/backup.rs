@@ -1,13 +1,12 @@
 //! `roster backup` and `roster restore`: the sessions database as one file, and back.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
 use roster_model::storage::{StoreError, StoreErrorKind};
-use roster_storage::sqlite::{self, Options, RestoreError};
+use roster_storage::sqlite::{self, RestoreError};
 
-use crate::assemble::{self, Project, told};
-use crate::clock::SystemClock;
+use super::store;
+use crate::assemble::{self, told};
 use crate::error::{Exit, HostError};
 use crate::{log, output};
 
@@ -17,15 +16,9 @@ use crate::{log, output};
 /// [`HostError`] when there is no database, it cannot be read, or the copy cannot be written.
 pub(super) fn back_up(root: Option<&Path>, to: &Path) -> Result<Exit, HostError> {
     log::start_quiet()?;
-    let database = database(&assemble::read(root)?)?;
-    if !database.exists() {
-        let message = format!("there is no sessions database yet: `{}`", database.display());
-        return Err(HostError::environment(message).hint("it is made when `roster` first serves"));
-    }
-    let store = sqlite::open(&database, &Options::new(Arc::new(SystemClock))).map_err(|error| {
-        let (message, hint) = told(&error);
-        hint.into_iter().fold(HostError::environment(format!("sessions database {message}")), HostError::hint)
-    })?;
+    let project = assemble::read(root)?;
+    let database = store::database(&project)?;
+    let store = store::opened(&project)?;
     let runtime = assemble::runtime()?;
     let copied = runtime.block_on(async {
         let copied = store.backup(to).await;
@@ -39,13 +32,12 @@ pub(super) fn back_up(root: Option<&Path>, to: &Path) -> Result<Exit, HostError>
 }
 
 fn not_copied(to: &Path, error: &StoreError) -> HostError {
-    let (message, _) = told(error);
-    match error.kind {
-        StoreErrorKind::Conflict => HostError::environment(format!("`{}` exists already", to.display()))
-            .hint("a backup never overwrites a file; name a new one"),
-        StoreErrorKind::Full => HostError::environment(message).hint("make room, or name a file on another disk"),
-        _ => HostError::environment(message),
+    if error.kind == StoreErrorKind::Conflict {
+        return HostError::environment(format!("`{}` exists already", to.display()))
+            .hint("a backup never overwrites a file; name a new one");
     }
+    let (message, hint) = told(error);
+    hint.into_iter().fold(HostError::environment(message), HostError::hint)
 }
 
 /// Puts a copy in the place of the sessions database; the old file is kept beside it.
@@ -54,7 +46,7 @@ fn not_copied(to: &Path, error: &StoreError) -> HostError {
 /// [`HostError`] when a runtime is serving, or the copy is not fit; then nothing has changed.
 pub(super) fn restore(root: Option<&Path>, from: &Path) -> Result<Exit, HostError> {
     log::start_quiet()?;
-    let database = database(&assemble::read(root)?)?;
+    let database = store::database(&assemble::read(root)?)?;
     let kept = sqlite::restore(&database, from).map_err(|error| {
         let (message, hint) = told(&error);
         let error = match error {
@@ -69,8 +61,4 @@ pub(super) fn restore(root: Option<&Path>, from: &Path) -> Result<Exit, HostErro
     }
     output::print(text)?;
     Ok(Exit::Good)
-}
-
-fn database(project: &Project) -> Result<PathBuf, HostError> {
-    Ok(project.root.join(&project.config()?.storage.sessions))
 }

@@ -5,7 +5,7 @@ mod screen;
 #[cfg(test)]
 mod tests;
 
-use std::io::{IsTerminal, Stdout, stdout};
+use std::io::{IsTerminal, Stderr, Stdout, stderr, stdout};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,9 +21,9 @@ use tokio::signal;
 use self::input::{Line, Lines};
 use self::screen::{Screen, Style};
 use super::ChatArgs;
-use crate::assemble::{self, Assembly};
+use crate::assemble::{self, Assembly, Project};
 use crate::error::{Exit, HostError};
-use crate::{log, output, render};
+use crate::{log, output};
 
 /// Talks to an agent: one turn when there is a text, else line by line.
 ///
@@ -31,10 +31,14 @@ use crate::{log, output, render};
 /// [`HostError`] for an unknown agent, an id that is none, a failed turn, or a project that cannot be assembled.
 pub(super) fn run(root: Option<&Path>, args: &ChatArgs) -> Result<Exit, HostError> {
     log::start_quiet()?;
+    if args.text.as_ref().is_some_and(|text| text.trim().is_empty()) {
+        return Err(HostError::environment("there is nothing to say: the text is empty")
+            .hint("write a text, or leave it out: then lines are read until the input ends"));
+    }
     let mut project = assemble::read(root)?;
     assemble::runtime()?.block_on(async {
         let assembly = assemble::assemble(&mut project)?;
-        let result = match Conversation::open(&assembly, args) {
+        let result = match Conversation::open(&assembly, &project, args) {
             Ok(conversation) => conversation.hold(args.text.as_deref()).await,
             Err(error) => Err(error),
         };
@@ -51,7 +55,7 @@ struct Conversation<'a> {
     key: ThreadKey,
     /// What was said so far; kept only for an agent without memory, which is handed all of it each turn.
     said: Vec<InputMessage>,
-    screen: Screen<Stdout>,
+    screen: Screen<Stdout, Stderr>,
 }
 
 /// How a turn went.
@@ -62,9 +66,9 @@ enum Outcome {
 }
 
 impl<'a> Conversation<'a> {
-    fn open(assembly: &'a Assembly, args: &ChatArgs) -> Result<Self, HostError> {
+    fn open(assembly: &'a Assembly, project: &Project, args: &ChatArgs) -> Result<Self, HostError> {
         let snapshot = assembly.registry.snapshot();
-        let agent = find(&snapshot, &args.agent)?;
+        let agent = find(&snapshot, project, &args.agent)?;
         let resource = match &args.resource {
             Some(text) => ResourceId::new(text).map_err(|fault| HostError::environment(fault.to_string()))?,
             None => agent.definition.resource.clone(),
@@ -73,12 +77,11 @@ impl<'a> Conversation<'a> {
             Some(text) => ThreadId::new(text).map_err(|fault| HostError::environment(fault.to_string()))?,
             None => ThreadId::fresh(assembly.services.ids.as_ref()),
         };
-        let style = Style { colour: output::stdout_colour(), terminal: stdout().is_terminal() };
         if args.thread.is_some() && agent.memory.is_none() {
             output::note(format_args!("note: agent `{}` has no memory, so `--thread` continues nothing", args.agent));
         }
         let key = ThreadKey { resource, thread };
-        Ok(Self { assembly, snapshot, agent, key, said: Vec::new(), screen: Screen::new(stdout(), style) })
+        Ok(Self { assembly, snapshot, agent, key, said: Vec::new(), screen: screen() })
     }
 
     async fn hold(mut self, text: Option<&str>) -> Result<Exit, HostError> {
@@ -107,7 +110,9 @@ impl<'a> Conversation<'a> {
     async fn line_by_line(&mut self) -> Result<Exit, HostError> {
         let mut lines = Lines::read();
         loop {
-            match lines.next().await? {
+            let line = lines.next().await;
+            let line = line.map_err(|error| HostError::environment(format!("cannot read the input: {error}")))?;
+            match line {
                 Line::Text(text) if text.trim().is_empty() => {}
                 Line::Text(text) => match self.turn(&text).await? {
                     Outcome::Answered => {}
@@ -161,6 +166,7 @@ impl<'a> Conversation<'a> {
             agent: Arc::clone(&self.agent),
             snapshot: Arc::clone(&self.snapshot),
             key: self.key.clone(),
+            owner_named: true,
             stored: true,
             input: Input { messages },
             settings: ModelSettings::default(),
@@ -175,6 +181,16 @@ impl<'a> Conversation<'a> {
             }
         }
     }
+}
+
+/// A person at a terminal sees all in one place; a program that reads stdout gets the answer alone.
+fn screen() -> Screen<Stdout, Stderr> {
+    let answer = Style { colour: output::stdout_colour(), terminal: stdout().is_terminal() };
+    if answer.terminal {
+        return Screen::new(stdout(), answer);
+    }
+    let aside = Style { colour: output::stderr_colour(), terminal: stderr().is_terminal() };
+    Screen::apart(stdout(), answer, stderr(), aside)
 }
 
 fn message(role: Role, text: impl Into<String>) -> InputMessage {
@@ -208,7 +224,7 @@ fn explained(failure: &Failure) -> HostError {
 }
 
 /// The agent, if it can be asked.
-fn find(snapshot: &Snapshot, name: &str) -> Result<Arc<Agent>, HostError> {
+fn find(snapshot: &Snapshot, project: &Project, name: &str) -> Result<Arc<Agent>, HostError> {
     let entry = AgentId::new(name).ok().and_then(|id| snapshot.entry(&id));
     let Some(entry) = entry else {
         let known: Vec<&str> = snapshot.entries.iter().map(|entry| entry.id.as_str()).collect();
@@ -225,7 +241,7 @@ fn find(snapshot: &Snapshot, name: &str) -> Result<Arc<Agent>, HostError> {
             Err(HostError::problem(format!("agent `{name}` is disabled")).hint(format!("`enabled` in {}", entry.file)))
         }
         None => {
-            output::note(render::to_text(&entry.problems, &|_| None, output::stderr_style()).trim_end());
+            output::note(project.rendered(&entry.problems).trim_end());
             Err(HostError::problem(format!("agent `{name}` cannot be served"))
                 .hint("`roster check` shows all problems"))
         }

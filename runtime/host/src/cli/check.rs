@@ -14,7 +14,7 @@ use crate::{output, render};
 /// # Errors
 /// [`HostError`] when there is no project to check.
 pub(super) fn run(root: Option<&Path>, args: &CheckArgs) -> Result<Exit, HostError> {
-    let mut project = assemble::read(root)?;
+    let mut project = assemble::read(root).map_err(|error| also_on_stdout(error, args.format))?;
     let agents = project.files.agents.len();
     let problems = assemble::all_problems(&mut project)?;
     match args.format {
@@ -27,6 +27,19 @@ pub(super) fn run(root: Option<&Path>, args: &CheckArgs) -> Result<Exit, HostErr
     }
     let counts = |problem: &Problem| args.strict || problem.is_error();
     Ok(if problems.iter().any(counts) { Exit::Problems } else { Exit::Good })
+}
+
+/// For programs: a configuration that cannot be read or used is a list of problems too. The error goes on to stderr and
+/// the exit code.
+pub(super) fn also_on_stdout(error: HostError, format: Format) -> HostError {
+    let HostError::Configuration { problems, .. } = &error else { return error };
+    match format {
+        Format::Text => error,
+        Format::Json => match json(problems).and_then(output::print) {
+            Ok(()) => error,
+            Err(unwritten) => unwritten,
+        },
+    }
 }
 
 fn json(problems: &[Problem]) -> Result<String, HostError> {

@@ -6,15 +6,19 @@ mod finding;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
-use roster_engine::registry::AgentState;
+use roster_embed::local::is_imported;
+use roster_engine::registry::{AgentState, Entry};
 
 use self::finding::Finding;
 use crate::assemble::{self, Project};
 use crate::config::models::DEMO;
+use crate::config::secret::without_credentials;
 use crate::config::{ProviderConfig, ProviderKey, RuntimeConfig};
+use crate::embedders::LOCAL_WEIGHTS;
 use crate::error::{Exit, HostError};
 use crate::output;
 use crate::paths::RUNTIME_FILE;
+use crate::render::many;
 
 /// Looks at everything; each finding is a line on stdout, with what to do below it.
 ///
@@ -43,10 +47,11 @@ pub(super) fn run(root: Option<&Path>) -> Result<Exit, HostError> {
     for provider in &config.providers {
         failed |= tell(&key(provider))?;
     }
+    failed |= tell(&embedder(&project.root))?;
     for finding in ports(&config) {
         failed |= tell(&finding)?;
     }
-    for finding in agents(&mut project)? {
+    for finding in agents(&mut project, &config)? {
         failed |= tell(&finding)?;
     }
     Ok(if failed { Exit::Problems } else { Exit::Good })
@@ -63,13 +68,22 @@ fn configuration(project: &Project) -> Finding {
     let (errors, warnings): (Vec<_>, Vec<_>) = of_config.partition(|problem| problem.is_error());
     match (errors.len(), warnings.len()) {
         (0, 0) => Finding::ok("configuration", RUNTIME_FILE),
-        (0, n) => Finding::warn("configuration", format_args!("{n} warnings in config/"), "`roster check` shows them"),
-        (n, _) => Finding::fail("configuration", format_args!("{n} errors in config/"), "`roster check` shows them"),
+        (0, n) => Finding::warn(
+            "configuration",
+            format_args!("{} in config/", many(n, "warning")),
+            "`roster check` shows what they are",
+        ),
+        (n, _) => Finding::fail(
+            "configuration",
+            format_args!("{} in config/", many(n, "error")),
+            "`roster check` shows what they are",
+        ),
     }
 }
 
 fn key(provider: &ProviderConfig) -> Finding {
-    let ProviderConfig { name, base_url, .. } = provider;
+    let name = &provider.name;
+    let base_url = without_credentials(&provider.base_url);
     let subject = format!("provider {name}");
     match &provider.key {
         ProviderKey::None => Finding::ok(&subject, format_args!("{base_url}, no key is sent")),
@@ -80,6 +94,15 @@ fn key(provider: &ProviderConfig) -> Finding {
             format_args!("set {variable} before starting; until then turns with `{name}` fail and `{DEMO}/pro` works"),
         ),
     }
+}
+
+/// Weights are no need: who names no embedder is served without.
+fn embedder(root: &Path) -> Finding {
+    let what = match is_imported(&root.join(LOCAL_WEIGHTS)) {
+        true => format!("weights in {LOCAL_WEIGHTS}"),
+        false => "no weights; recall compares letters and words (`roster models` says how to get them)".to_owned(),
+    };
+    Finding::ok("embedder local", what)
 }
 
 fn ports(config: &RuntimeConfig) -> [Finding; 2] {
@@ -96,20 +119,40 @@ fn ports(config: &RuntimeConfig) -> [Finding; 2] {
     [one("gateway", "--gateway", config.gateway.listen), one("studio", "--studio", config.studio.listen)]
 }
 
-fn agents(project: &mut Project) -> Result<Vec<Finding>, HostError> {
+fn agents(project: &mut Project, config: &RuntimeConfig) -> Result<Vec<Finding>, HostError> {
     let prepared = assemble::preview(project)?;
     if prepared.entries.is_empty() {
         return Ok(vec![Finding::warn("agents", "none is registered", "`roster new agent ID` makes one")]);
     }
-    let one = |entry: &roster_engine::registry::Entry| {
+    let one = |entry: &Entry| {
         let subject = format!("agent {}", entry.id);
         let first = entry.problems.first().map(ToString::to_string).unwrap_or_default();
         match entry.state {
             AgentState::Disabled => Finding::ok(&subject, "disabled by its file"),
             AgentState::Rejected => Finding::fail(&subject, first, "`roster check` shows the place"),
-            _ if entry.problems.is_empty() => Finding::ok(&subject, "can serve"),
+            _ if entry.problems.is_empty() => match missing_key(entry, config) {
+                None => Finding::ok(&subject, "can serve"),
+                Some((model, variable)) => Finding::warn(
+                    &subject,
+                    format_args!("turns with `{model}` will fail: the variable `{variable}` is not set"),
+                    format_args!("set {variable} before starting, or name another model"),
+                ),
+            },
             _ => Finding::warn(&subject, first, "`roster check` shows the place"),
         }
     };
     Ok(prepared.entries.iter().map(one).collect())
+}
+
+/// The first model of the agent whose provider has no key, and the variable that should hold it.
+fn missing_key<'a>(entry: &'a Entry, config: &'a RuntimeConfig) -> Option<(&'a str, &'a str)> {
+    let of_model = |name: &'a str| {
+        let provider = name.split_once('/')?.0;
+        let provider = config.providers.iter().find(|known| known.name == provider)?;
+        match &provider.key {
+            ProviderKey::Missing { variable } => Some((name, variable.as_str())),
+            ProviderKey::None | ProviderKey::Set(_) => None,
+        }
+    };
+    entry.agent.as_ref()?.models.iter().find_map(|model| of_model(&model.name))
 }

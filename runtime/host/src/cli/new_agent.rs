@@ -13,6 +13,7 @@ use roster_model::id::AgentId;
 use self::registry_line::{LineFault, with_line};
 use super::NewAgentArgs;
 use crate::assemble;
+use crate::config::project::agents::key;
 use crate::config::read_file;
 use crate::error::{Exit, HostError};
 use crate::output;
@@ -53,8 +54,9 @@ fn told(root: &Path, id: &AgentId, file: &str, line_file: &str) -> String {
         false => format!("  mkdir -p docs/schema && roster schema agent > {SCHEMA_FILE}   # editors then help\n"),
     };
     format!(
-        "made `{file}`\nadded `{id} = \"{line_file}\"` to `{REGISTRY_FILE}`\nnext:\n{schema}  edit its instructions\n  \
-         roster check\n  roster chat {id} \"Hello\"\nA runtime that is serving knows it after its next start.\n"
+        "made `{file}`\nadded `{} = \"{line_file}\"` to `{REGISTRY_FILE}`\nnext:\n{schema}  edit its instructions\n  \
+         roster check\n  roster chat {id} \"Hello\"\nA runtime that is serving knows it after its next start.\n",
+        key(id.as_str()),
     )
 }
 

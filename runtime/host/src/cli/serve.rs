@@ -7,6 +7,7 @@ use crate::assemble;
 use crate::error::{Exit, HostError};
 use crate::log;
 use crate::serve::{Plan, serve};
+use crate::shutdown::Signals;
 
 /// Serves until a signal says to stop.
 ///
@@ -15,10 +16,11 @@ use crate::serve::{Plan, serve};
 pub(super) fn run(root: Option<&Path>, args: &ServeArgs) -> Result<Exit, HostError> {
     log::start(args.log_format.unwrap_or_default())?;
     let plan = plan(args)?;
+    let signals = Signals::catch().map_err(|error| HostError::Internal(format!("no signals: {error}")))?;
     let project = assemble::read_config(root)?;
     let runtime = assemble::runtime()?;
-    let result = runtime.block_on(serve(project, &plan));
-    // Whoever still runs now was given up: by a second signal, or by the time for draining.
+    let result = runtime.block_on(serve(project, &plan, signals));
+    // Whoever still runs now was given up when the time for draining was over.
     runtime.shutdown_background();
     result
 }

@@ -45,3 +45,12 @@ fn formats_default_to_text() {
     let Some(Command::Agents { format, .. }) = parse(&["agents"]).command else { panic!("agents") };
     assert_eq!(format, Format::Text);
 }
+
+#[test]
+fn the_help_says_what_it_is_and_how_it_ends() {
+    let help = Cli::command().render_long_help().to_string();
+    assert!(help.starts_with("Serves agents defined in TOML files"), "{help}");
+    for line in ["  0    good", "  1    problems", "  2    usage", "  70   a fault"] {
+        assert!(help.contains(line), "no {line:?} in {help}");
+    }
+}

@@ -3,8 +3,12 @@
 use indexmap::IndexMap;
 use roster_engine::definition::suggest;
 
+use super::shapes::PROVIDER_MODEL;
+
 /// The provider that is always there.
 pub const DEMO: &str = "demo";
+/// The models it has.
+const DEMO_MODELS: [&str; 3] = roster_provider::demo::MODELS;
 
 /// What `[models]` and `ROSTER_MODEL` say about names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,7 +30,7 @@ pub struct ResolvedModel {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ModelFault {
-    /// Machine code: `unknown_provider`, `unknown_model`, `not_available_yet`.
+    /// Machine code: `unknown_provider`, `unknown_model`, `bad_model`, `not_available_yet`.
     pub code: &'static str,
     /// A lowercase fragment that names the name.
     pub message: String,
@@ -59,13 +63,20 @@ impl ModelNames {
     }
 
     /// The model that `name` means: with `/` provider and model (cut at the first), else with `:` a plugin's, else an
-    /// alias. Any model of a known provider is taken; the provider knows which it has.
+    /// alias. `demo` has three models; of every other provider any is taken, since it alone knows which it has.
     ///
     /// # Errors
     /// [`ModelFault`], with what was probably meant and what is known.
     pub fn resolve(&self, name: &str) -> Result<ResolvedModel, ModelFault> {
         if let Some((provider, model)) = name.split_once('/') {
+            if let Err(fault) = (PROVIDER_MODEL.check)(name) {
+                let message = format!("`{name}` {}", fault.message);
+                return Err(ModelFault { code: PROVIDER_MODEL.code, message, help: fault.help.unwrap_or_default() });
+            }
             if self.providers.iter().any(|known| known == provider) {
+                if provider == DEMO && !DEMO_MODELS.contains(&model) {
+                    return Err(unknown_demo(model));
+                }
                 return Ok(ResolvedModel { provider: provider.to_owned(), model: model.to_owned() });
             }
             return Err(self.unknown_provider(provider));
@@ -103,4 +114,12 @@ impl ModelNames {
         };
         ModelFault { code: "unknown_model", message: format!("unknown model alias `{name}`"), help }
     }
+}
+
+fn unknown_demo(model: &str) -> ModelFault {
+    let help = match suggest(model, DEMO_MODELS) {
+        Some(meant) => format!("did you mean `{DEMO}/{meant}`?"),
+        None => format!("it has {}", DEMO_MODELS.map(|name| format!("`{DEMO}/{name}`")).join(", ")),
+    };
+    ModelFault { code: "unknown_model", message: format!("provider `{DEMO}` has no model `{model}`"), help }
 }

@@ -107,14 +107,15 @@ fn read_agents(root: &Path, project: &mut ProjectFiles) {
     let registry = match read_file(&root.join(REGISTRY_FILE)) {
         Ok(bytes) => load_registry(&bytes),
         Err(failure) => {
-            let help = "make it: the line [agents], then one line an agent: chat-agent = \"chat-agent.toml\"";
-            project.problems.push(unreadable(REGISTRY_FILE, &failure).help(help));
+            project.problems.push(unreadable(REGISTRY_FILE, &failure));
             Default::default()
         }
     };
     let found = agents::read(&AgentsFolder::new(&path), &listing, registry.clone());
     for agent in &found.agents {
-        project.sources.insert(agent.file.clone(), Arc::clone(&agent.positions.source));
+        if !agent.positions.source.is_empty() {
+            project.sources.insert(agent.file.clone(), Arc::clone(&agent.positions.source));
+        }
     }
     project.sources.insert(REGISTRY_FILE.to_owned(), Arc::from(registry.source));
     project.agents = found.agents;
@@ -124,5 +125,20 @@ fn read_agents(root: &Path, project: &mut ProjectFiles) {
 
 /// A problem of something that could not be read at all.
 pub(crate) fn unreadable(file: &str, failure: &ReadFailure) -> Problem {
-    Problem::error(failure.code(), file, format!("`{file}` {failure}"))
+    let problem = Problem::error(failure.code(), file, format!("`{file}` {failure}"));
+    let help = match (file, failure) {
+        (AGENTS_FOLDER, ReadFailure::Missing) => Some("make the folder: `roster new agent ID` makes it too"),
+        (AGENTS_FOLDER, ReadFailure::Denied) => {
+            Some("give this user the right to read the folder, for example with `chmod u+rx`")
+        }
+        (AGENTS_FOLDER, _) => Some("a folder with the definitions must stand there: move away what is there now"),
+        (REGISTRY_FILE, ReadFailure::Missing) => {
+            Some("make it: the line [agents], then one line an agent:\nchat-agent = \"chat-agent.toml\"")
+        }
+        _ => failure.help(),
+    };
+    match help {
+        Some(help) => problem.help(help),
+        None => problem,
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use roster_engine::definition::table::{Checker, in_order};
-use roster_engine::definition::{Problem, syntax, text, view::View};
+use roster_engine::definition::{keep_first, Problem, syntax, text, view::View};
 use roster_model::id::AgentId;
 use toml::de::{DeTable, DeValue};
 
@@ -49,6 +49,7 @@ pub fn load_registry(bytes: &[u8]) -> LoadedRegistry {
     read_lines(&mut registry);
     registry.lines.sort_by_key(|line| line.key.start);
     registry.problems.sort_by_key(|problem| (problem.line, problem.column));
+    keep_first(&mut registry.problems, REGISTRY_FILE);
     registry
 }
 
@@ -70,8 +71,9 @@ fn read_lines(registry: &mut LoadedRegistry) {
             // An unclosed string ends with its line, and what it says is plain.
             registry.lines = lines_of(parsed.root.get_ref(), &mut parsed.problems);
         }
-        let new = parsed.problems.into_iter().filter(|problem| problem.code != syntax::DUPLICATE_KEY);
-        registry.problems.extend(new);
+        // The second of two lines is told now, since its line is blanked with the broken ones.
+        explain_duplicates(&readable, &mut parsed.problems);
+        registry.problems.extend(parsed.problems);
         readable = without(&readable, &broken);
     }
 }
@@ -88,11 +90,7 @@ fn without(text: &str, broken: &HashSet<usize>) -> String {
 
 /// Takes lines and problems from a tree that holds all that can be read.
 fn read_tree(text: &str, parsed: &mut syntax::Parsed<'_>, registry: &mut LoadedRegistry) {
-    for problem in parsed.problems.iter_mut().filter(|problem| problem.code == syntax::DUPLICATE_KEY) {
-        let written = problem.span.clone().and_then(|span| text.get(span)).unwrap_or_default();
-        problem.message = format!("`{written}` stands twice; the first line counts");
-        problem.help = Some("delete one of the two lines".to_owned());
-    }
+    explain_duplicates(text, &mut parsed.problems);
     let mut checker = Checker::new(REGISTRY_FILE, text, &REGISTRY, parsed);
     checker.check(&parsed.root);
     let mut problems = checker.problems;
@@ -105,6 +103,15 @@ fn read_tree(text: &str, parsed: &mut syntax::Parsed<'_>, registry: &mut LoadedR
     let found: HashSet<AgentId> = lines.iter().map(|line| line.id.clone()).collect();
     registry.lines.retain(|line| !found.contains(&line.id));
     registry.lines.extend(lines);
+}
+
+/// Of two lines with one key the first counts.
+fn explain_duplicates(text: &str, problems: &mut [Problem]) {
+    for problem in problems.iter_mut().filter(|problem| problem.code == syntax::DUPLICATE_KEY) {
+        let written = problem.span.clone().and_then(|span| text.get(span)).unwrap_or_default();
+        problem.message = format!("`{written}` stands twice; the first line counts");
+        problem.help = Some("delete one of the two lines".to_owned());
+    }
 }
 
 fn lines_of(root: &DeTable<'_>, problems: &mut [Problem]) -> Vec<RegistryLine> {

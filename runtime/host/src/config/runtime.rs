@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use roster_engine::definition::table::Checker;
-use roster_engine::definition::{Problem, syntax, text, view::View};
+use roster_engine::definition::{keep_first, Problem, syntax, text, view::View};
 use roster_model::id::ResourceId;
 
 use super::models::ModelNames;
@@ -147,6 +147,8 @@ pub struct Limits {
     pub turn_timeout: Duration,
     /// Turns at once.
     pub concurrent_turns: usize,
+    /// Bytes of vectors held in memory for semantic recall.
+    pub vector_cache: usize,
     /// Requests of one caller a minute; 0: no bound.
     pub requests_per_minute: u32,
 }
@@ -176,11 +178,13 @@ pub struct LoadedRuntime {
 }
 
 /// Table and key of each value that takes effect at start only, and their name.
-const AT_START: [(&str, &str, &str); 4] = [
+const AT_START: [(&str, &str, &str); 6] = [
     ("gateway", "listen", "gateway.listen"),
     ("studio", "listen", "studio.listen"),
     ("storage", "sessions", "storage.sessions"),
     ("storage", "observability", "storage.observability"),
+    ("observability", "retention", "observability.retention"),
+    ("observability", "max_size", "observability.max_size"),
 ];
 
 impl LoadedRuntime {
@@ -217,5 +221,6 @@ pub fn load_runtime(bytes: &[u8], environment: Environment<'_>) -> LoadedRuntime
     let config = if checker.is_clean() { config } else { None };
     let mut problems = checker.problems;
     problems.sort_by_key(|problem| (problem.line, problem.column));
+    keep_first(&mut problems, RUNTIME_FILE);
     LoadedRuntime { config, problems, source, at_start }
 }

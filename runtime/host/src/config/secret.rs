@@ -1,6 +1,8 @@
 //! Values that appear in no log, status, message or picture of a file.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 use roster_engine::definition::Problem;
 
@@ -47,8 +49,42 @@ pub(crate) fn mask(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
+/// The text with the credentials of every address in it replaced by stars, byte for byte.
+#[must_use]
+pub(crate) fn without_credentials(text: &str) -> Cow<'_, str> {
+    if !text.contains("://") {
+        return Cow::Borrowed(text);
+    }
+    let mut bytes = text.as_bytes().to_vec();
+    for (at, mark) in text.match_indices("://") {
+        if let Some(range) = credentials_at(text, at + mark.len()) {
+            bytes[range].fill(b'*');
+        }
+    }
+    Cow::Owned(String::from_utf8(bytes).unwrap_or_default())
+}
+
+/// What is said of an address with credentials in it, and what to do.
+pub(crate) const CREDENTIALS: &str = "`base_url` holds credentials";
+/// See [`CREDENTIALS`].
+pub(crate) const CREDENTIALS_HELP: &str = "take them out; keep a key in a variable and write api_key_env = \"NAME\"";
+
+/// Whether an address names a user or a password.
+#[must_use]
+pub(crate) fn has_credentials(address: &str) -> bool {
+    address.find("://").is_some_and(|at| credentials_at(address, at + 3).is_some())
+}
+
+/// What stands before the `@` of an authority that begins at byte `start`.
+fn credentials_at(text: &str, start: usize) -> Option<Range<usize>> {
+    let rest = text.get(start..)?;
+    let end = rest.find(|c: char| c.is_whitespace() || matches!(c, '/' | '?' | '#' | '"' | '\'' | '`')).unwrap_or(rest.len());
+    let at = rest.get(..end)?.rfind('@')?;
+    Some(start..start + at)
+}
+
 /// The literal that follows a key which ends at byte `at`; nothing when it names a variable.
-fn literal_after(text: &str, at: usize) -> Option<std::ops::Range<usize>> {
+fn literal_after(text: &str, at: usize) -> Option<Range<usize>> {
     let rest = text.get(at..)?;
     let rest = rest.strip_prefix(['"', '\'']).unwrap_or(rest);
     let rest = rest.trim_start_matches([' ', '\t']).strip_prefix(['=', ':'])?.trim_start_matches([' ', '\t', '=']);
@@ -76,4 +112,23 @@ pub(crate) fn scrub(mut problems: Vec<Problem>, text: &str, masked: &str) -> Vec
         }
     }
     problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &str) {
+        assert_eq!(without_credentials(text), expected);
+    }
+
+    #[test]
+    fn credentials_are_starred_and_nothing_else() {
+        check("base_url = \"https://me:pw@example.org/v1\"", "base_url = \"https://*****@example.org/v1\"");
+        check("http://a@b and https://c:d@e:1/x@y", "http://*@b and https://***@e:1/x@y");
+        check("https://example.org/@v1?to=me@x", "https://example.org/@v1?to=me@x");
+        check("mail me@example.org", "mail me@example.org");
+        check("https://é:p@h", "https://****@h");
+        assert!(has_credentials("https://k@h/v1") && !has_credentials("https://h/v1"));
+    }
 }

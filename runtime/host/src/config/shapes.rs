@@ -118,6 +118,8 @@ static LIMITS: TableShape = TableShape::closed(&[
     Key::new("turn_timeout", "The longest turn.", Shape::Rule(&DURATION)).default("\"180s\""),
     Key::new("concurrent_turns", "Turns at once; further ones are told to come back.", Shape::Integer(1, 1_000_000))
         .default("512"),
+    Key::new("vector_cache", "Vectors of semantic recall held in memory, of all owners together.", Shape::Rule(&SIZE))
+        .default("\"128MiB\""),
     Key::new("requests_per_minute", "Requests of one caller a minute; 0: no bound.", Shape::Integer(0, 1_000_000_000))
         .default("0"),
 ]);

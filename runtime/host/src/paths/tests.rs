@@ -86,3 +86,13 @@ fn a_broken_marker_shows_no_secret() {
     let error = find_root(None, &deep).unwrap_err();
     assert!(!format!("{error:?}").contains("hidden-value"), "{error:?}");
 }
+
+#[test]
+fn what_stands_in_the_way_of_a_folder_is_found() {
+    let temp = tempfile::tempdir().unwrap();
+    let file = temp.path().join("data");
+    assert_eq!(not_a_folder(&file.join("deep/roster.db")), None);
+    std::fs::write(&file, b"").unwrap();
+    assert_eq!(not_a_folder(&file.join("deep/roster.db")), Some(file.as_path()));
+    assert_eq!(not_a_folder(&file), None, "the file itself is looked at by whoever opens it");
+}

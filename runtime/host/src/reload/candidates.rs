@@ -69,8 +69,10 @@ impl World {
         if *failure != ReadFailure::Missing || self.units.len() > MOST_COMPARED {
             return None;
         }
-        let there = |unit: &Unit| matches!(unit.value, Value::Loaded(_));
-        suggest(name, self.units.iter().filter(|(_, unit)| there(unit)).map(|(name, _)| &**name))
+        // A file that another line names is not what was meant.
+        let free =
+            |(name, unit): &(&Arc<str>, &Unit)| matches!(unit.value, Value::Loaded(_)) && !self.roll.names(name);
+        suggest(name, self.units.iter().filter(free).map(|(name, _)| &**name))
     }
 
     /// The agents that cannot be served from their files, and that nothing serves now.

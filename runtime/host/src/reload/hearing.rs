@@ -110,9 +110,10 @@ impl Reloader {
     pub(super) fn rearm(&mut self, anew: bool) {
         if !self.applied.reload.watch {
             self.watch = Watch::none();
+            self.world.changed |= self.unwatched.take().is_some();
             return self.find_places();
         }
-        if !self.watch.is_on() && self.unwatched.is_none() {
+        if !self.watch.is_on() && (anew || self.unwatched.is_none()) {
             self.start_watching();
         }
         if anew || self.places.wanted.is_empty() {

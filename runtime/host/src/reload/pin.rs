@@ -39,7 +39,7 @@ impl Reloader {
         let prepared = self.prepare(&previous);
         let entry = prepared.entries.iter().find(|entry| entry.id == *agent);
         let serves = entry.and_then(|entry| entry.agent.as_ref());
-        if !serves.is_some_and(|serves| serves.definition.fingerprint == version.fingerprint) {
+        if serves.is_none_or(|serves| serves.definition.fingerprint != version.fingerprint) {
             let reason = entry.and_then(|entry| entry.problems.last()).map(|problem| problem.message.clone());
             let older = before.as_ref().map(|before| before.fingerprint.clone());
             match before {

@@ -35,7 +35,7 @@ impl Reloader {
                 tracing::info!("reload changed nothing trigger={trigger} took_ms={}", took.as_millis());
             }
             self.slim(&previous, &[]);
-            return self.report(previous, Vec::new(), began);
+            return report(previous, Vec::new(), began);
         }
         self.publish(prepared, &previous, trigger, began, None)
     }
@@ -79,14 +79,14 @@ impl Reloader {
             metrics.reload(if bad { ReloadOutcome::Problems } else { ReloadOutcome::Published }, took);
             tell::reloaded(snapshot.generation, trigger, &changes, millis(took));
         }
-        self.write_down(&snapshot, &changes, noted);
+        self.write_down(&snapshot, &changes, noted, trigger == START);
         let at = self.services.clock.now();
         let (generation, took_ms) = (snapshot.generation, millis(took));
         // Nobody may be listening.
         drop(self.events.send(AdminEvent::Published { generation, at, trigger, changes: changes.clone(), took_ms }));
         self.tell_problems(previous, problems);
         self.slim(&snapshot, &changes);
-        self.report(snapshot, changes, began)
+        report(snapshot, changes, began)
     }
 
     /// Agents whose files name what is not there are served as an earlier run served them.
@@ -113,10 +113,11 @@ impl Reloader {
     /// Puts the configuration into effect that the files hold now; gives whether it is another one.
     fn configure(&mut self) -> bool {
         let wanted = Arc::clone(&self.world.settings.config);
-        if wanted == self.applied {
+        let renamed = !self.catalog.embedders.is_current();
+        if wanted == self.applied && !renamed {
             return self.not_applied.take().is_some();
         }
-        let names = wanted.models != self.applied.models || wanted.providers != self.applied.providers;
+        let names = renamed || wanted.models != self.applied.models || wanted.providers != self.applied.providers;
         let catalog = if names { (self.make_catalog)(&wanted).map(Some) } else { Ok(None) };
         let outcome = catalog.and_then(|catalog| {
             (self.apply)(&wanted)?;
@@ -140,7 +141,7 @@ impl Reloader {
         }
     }
 
-    fn write_down(&self, snapshot: &Snapshot, changes: &[Change], noted: Option<LedgerEntry>) {
+    fn write_down(&self, snapshot: &Snapshot, changes: &[Change], noted: Option<LedgerEntry>, start: bool) {
         if self.ledger.store.is_none() {
             return;
         }
@@ -152,7 +153,7 @@ impl Reloader {
             .collect();
         entries.extend(noted.map(|noted| (noted, None)));
         if !entries.is_empty() {
-            self.after.add(entries);
+            self.after.add(entries, start);
         }
     }
 
@@ -197,18 +198,23 @@ impl Reloader {
         drop(self.events.send(AdminEvent::Problems { at: self.services.clock.now(), problems }));
     }
 
-    /// The registry as it is, for who asked for a reload.
+    /// The registry as it is, for who asked.
     pub(super) fn last_report(&self) -> Report {
-        self.report(self.registry.snapshot(), Vec::new(), Instant::now())
+        let snapshot = self.registry.snapshot();
+        Report { snapshot, changes: Vec::new(), took_ms: 0, rendered: self.rendered() }
     }
 
-    fn report(&self, snapshot: Arc<Snapshot>, changes: Vec<Change>, began: Instant) -> Report {
-        let problems = all_problems(&snapshot);
-        let rendered = render::to_text(&problems, &|file| self.world.source(file), Style::default());
-        Report { snapshot, changes, took_ms: millis(began.elapsed()), rendered }
+    /// All problems as a person reads them.
+    pub(super) fn rendered(&self) -> String {
+        let problems = all_problems(&self.registry.snapshot());
+        render::to_text(&problems, &|file| self.world.source(file), Style::default())
     }
 }
 
 fn millis(took: std::time::Duration) -> u64 {
     u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn report(snapshot: Arc<Snapshot>, changes: Vec<Change>, began: Instant) -> Report {
+    Report { snapshot, changes, took_ms: millis(began.elapsed()), rendered: String::new() }
 }

@@ -1,6 +1,7 @@
 //! The reload thread: waits, looks, takes, publishes.
 
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use super::candidates::Past;
 use super::control::{Apply, MakeCatalog};
 use super::inbox::{Inbox, Pending, Reply};
 use super::past::Ledger;
+use super::report::Report;
 use super::tracked::PATIENCE;
 use super::world::World;
 use crate::config::RuntimeConfig;
@@ -108,7 +110,10 @@ impl Reloader {
             if pending.closed {
                 return;
             }
-            self.step(pending);
+            // A fault of ours in one reload must not end reloading: what is served is served on.
+            if catch_unwind(AssertUnwindSafe(|| self.step(pending))).is_err() {
+                tracing::error!("a reload panicked; the registry is as it was");
+            }
         }
     }
 
@@ -116,8 +121,10 @@ impl Reloader {
     fn next(&self) -> Option<Instant> {
         let due = self.world.due().map(|due| self.times.on_raster(due));
         let compare = self.poll_every().map(|_| self.times.compare);
+        // Not planned yet: the configuration is new.
+        let poll = self.times.poll.or_else(|| self.poll_every().map(|_| Instant::now()));
         let reply = self.waiting.iter().map(|(deadline, _)| *deadline).min();
-        [due, self.times.all, self.times.poll, compare, reply].into_iter().flatten().min()
+        [due, self.times.all, poll, compare, reply].into_iter().flatten().min()
     }
 
     /// How often to poll.
@@ -150,7 +157,7 @@ impl Reloader {
         }
         if manual || self.world.changed {
             let report = self.reload(self.cause.unwrap_or("watch"), now, manual);
-            self.answer_now(requests, &report);
+            self.answer_now(requests, report);
         }
         if self.world.due().is_none() {
             self.cause = None;
@@ -178,6 +185,8 @@ impl Reloader {
             if polled && settled && self.cause.is_none() {
                 self.cause = Some("poll");
             }
+            // Weights of an embedder came or went.
+            self.world.changed |= polled && !self.catalog.embedders.is_current();
         }
         if poll.is_some() && self.times.compare <= now {
             self.times.compared_to = self.world.compare_slice(self.times.compared_to.take(), now);
@@ -192,7 +201,11 @@ impl Reloader {
     }
 
     /// Answers who asked for a reload; while a file that went missing may still come back, later.
-    fn answer_now(&mut self, requests: Vec<Reply>, report: &super::report::Report) {
+    fn answer_now(&mut self, requests: Vec<Reply>, report: Report) {
+        if requests.is_empty() {
+            return;
+        }
+        let report = Report { rendered: self.rendered(), ..report };
         let now = Instant::now();
         if self.world.is_waiting_for_missing() {
             self.waiting.extend(requests.into_iter().map(|reply| (now + PATIENCE * 2, reply)));

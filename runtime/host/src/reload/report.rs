@@ -14,7 +14,7 @@ pub struct Report {
     pub changes: Vec<Change>,
     /// From reading the files to publishing, in milliseconds.
     pub took_ms: u64,
-    /// All problems of all files as a person reads them, without colours.
+    /// All problems of all files as a person reads them, without colours; made only for who asked.
     pub rendered: String,
 }
 

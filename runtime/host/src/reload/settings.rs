@@ -57,6 +57,8 @@ impl Settings {
             ("studio.listen", old.studio.listen != new.studio.listen),
             ("storage.sessions", old.storage.sessions != new.storage.sessions),
             ("storage.observability", old.storage.observability != new.storage.observability),
+            ("observability.retention", old.observability.retention != new.observability.retention),
+            ("observability.max_size", old.observability.max_size != new.observability.max_size),
         ];
         all.into_iter().filter_map(|(name, differs)| differs.then_some(name)).collect()
     }

@@ -41,10 +41,10 @@ impl Single {
         Self { tracked: Tracked::default(), path: root.join(name), name }
     }
 
-    /// Looks at the file. `now_or_never`: it is read, and taken as it is.
+    /// Looks at the file. `now_or_never`: it is read, and taken as it is, unless somebody is writing to it.
     pub(super) fn look(&mut self, written: Option<Instant>, now: Instant, now_or_never: bool) -> Seen {
         let stamp = Stamp::of(&self.path);
-        if now_or_never {
+        if now_or_never && written.is_none() {
             let (bytes, digest) = self.read();
             return match self.tracked.is_taken_as(digest) {
                 true => {

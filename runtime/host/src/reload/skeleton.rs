@@ -42,6 +42,8 @@ fn spans(positions: &mut Positions) -> Vec<&mut Range<usize>> {
     spans.extend(positions.id.as_mut().map(|(_, span)| span));
     spans.extend(&mut positions.model);
     spans.extend(&mut positions.memory_factory);
+    spans.extend(&mut positions.embedder);
+    spans.extend(&mut positions.working_schema);
     spans.extend(&mut positions.tools);
     spans.extend(&mut positions.agents);
     for settings in &mut positions.tool_settings {

@@ -21,7 +21,7 @@ pub(super) fn problems<'s>(problems: &[Problem], source: &dyn Fn(&str) -> Option
 }
 
 fn log(problem: &Problem) {
-    let Problem { code, message, file, line, column, help, agent, .. } = problem;
+    let Problem { code, message, file, line, column, help, agent, .. } = &render::shown(problem);
     match problem.severity {
         Severity::Error => tracing::error!(code, file, line, column, help, agent, "{message}"),
         Severity::Warning => tracing::warn!(code, file, line, column, help, agent, "{message}"),

@@ -5,6 +5,8 @@ use std::ops::Range;
 use roster_engine::definition::Problem;
 use unicode_width::UnicodeWidthChar;
 
+use crate::config::secret::without_credentials;
+
 /// A part of a line round a caret.
 pub(super) struct Excerpt {
     /// The text shown.
@@ -26,14 +28,14 @@ impl Excerpt {
         let span = problem.span.clone()?;
         let before = source.get(..span.start)?;
         let start = before.rfind('\n').map_or(0, |at| at + 1);
-        let line = source.get(start..)?.lines().next().unwrap_or_default();
+        let line = &without_credentials(source.get(start..)?.lines().next().unwrap_or_default());
         let begin = span.start - start;
         if begin > line.len() {
             return None;
         }
         let end = (span.end - start).clamp(begin, line.len());
         let caret = begin..end;
-        let (text, caret) = if columns(line) > width { cut(line, caret, width) } else { (line.to_owned(), caret) };
+        let (text, caret) = if columns(line) > width { cut(line, caret, width) } else { (line.to_string(), caret) };
         Some(Self { text, line: problem.line?, caret })
     }
 

@@ -10,7 +10,12 @@ fn problem(source: &str, needle: &str) -> Problem {
 }
 
 fn shown(source: &str, problem: &Problem, width: usize) -> String {
-    to_text(std::slice::from_ref(problem), &|_| Some(source), Style { colour: false, width })
+    to_text(std::slice::from_ref(problem), &|_| Some(source), Style { colour: false, width, wrap: true })
+}
+
+fn without_colours(text: &str) -> String {
+    let parts = text.split('\u{1b}').enumerate();
+    parts.map(|(at, part)| if at > 0 { part.split_once('m').unwrap().1 } else { part }).collect()
 }
 
 #[test]
@@ -113,7 +118,7 @@ fn without_the_source_the_place_is_named() {
 #[test]
 fn colour_only_when_asked_for() {
     let source = "a = 1\n";
-    let coloured = Style { colour: true, width: 80 };
+    let coloured = Style { colour: true, ..Style::default() };
     let text = to_text(&[problem(source, "a")], &|_| Some(source), coloured);
     assert!(text.contains('\u{1b}'));
     assert!(!shown(source, &problem(source, "a"), 80).contains('\u{1b}'));
@@ -131,4 +136,36 @@ fn json_has_the_fields_of_a_problem() {
             "line": 2, "column": 1, "help": "did you mean `max_steps`?", "agent": "poet"
         }])
     );
+}
+
+#[test]
+fn messages_are_whole_where_no_terminal_shows_them() {
+    let source = "a = 1\n";
+    let long = Problem { message: "word ".repeat(40).trim().to_owned(), ..problem(source, "a") };
+    let text = to_text(std::slice::from_ref(&long), &|_| Some(source), Style::default());
+    assert!(text.contains(&long.message), "{text}");
+}
+
+#[test]
+fn a_line_to_add_stands_whole_on_a_line_of_its_own() {
+    let source = "a = 1\n";
+    let line = "a-very-long-identifier-of-an-agent = \"a-very-long-identifier-of-an-agent-too.toml\"";
+    let help = problem(source, "a").help(format!("add this line under [agents] in config/registry.toml:\n{line}"));
+    for width in [40, 80] {
+        let text = shown(source, &help, width);
+        assert!(text.lines().any(|shown| shown.trim() == line), "{text}");
+    }
+    let nowhere = Problem { span: None, line: None, column: None, ..help };
+    assert!(shown(source, &nowhere, 80).lines().any(|shown| shown.trim() == line));
+    let coloured = to_text(std::slice::from_ref(&nowhere), &|_| None, Style { colour: true, width: 80, wrap: true });
+    assert_eq!(without_colours(&coloured), shown(source, &nowhere, 80));
+}
+
+#[test]
+fn credentials_of_an_address_are_never_shown() {
+    let source = "base_url = \"https://me:pw@example.org\" # x\n";
+    let shouted = Problem { message: "`https://me:pw@example.org` is bad".to_owned(), ..problem(source, "\"https") };
+    let text = shown(source, &shouted, 80);
+    assert!(text.contains("*****@example.org") && !text.contains("pw"), "{text}");
+    assert!(!to_json(&[shouted]).unwrap().contains("pw"));
 }

@@ -1,4 +1,5 @@
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use tokio::time::Instant;
 
 use super::{address, drain};
 use crate::assemble::Assembly;
+use crate::embedders::Embedders;
 use crate::shutdown::{DRAIN, WIND_UP};
 
 fn assembly() -> (Assembly, Arc<Services>) {
@@ -21,6 +23,7 @@ fn assembly() -> (Assembly, Arc<Services>) {
         registry: Arc::new(Registry::default()),
         services: Arc::clone(&services),
         store: store.clone(),
+        embedders: Arc::new(Embedders::new(Path::new("."))),
         operator: store,
         sessions: None,
     };

@@ -3,7 +3,9 @@
 usage: openai_client.py GATEWAY        (GATEWAY as `roster` prints it: http://127.0.0.1:8787)
 """
 
+import json
 import sys
+import urllib.request
 
 import openai
 
@@ -55,6 +57,22 @@ def main() -> None:
     )
     answer = forgotten.choices[0].message.content or ""
     check("a request without a conversation knows nothing", "Ada" not in answer, answer)
+
+    # With the client's own retries: what is stored must not be sent again.
+    retrying = client.with_options(max_retries=2)
+    for stream in (False, True):
+        name = f"failing-{stream}"
+        try:
+            retrying.chat.completions.create(
+                model="failing", messages=question, stream=stream, extra_body={"conversation_id": name}
+            )
+        except openai.InternalServerError as error:
+            check("a failed turn is told with its code", error.code == "provider_unreachable", error.code)
+        else:
+            sys.exit("failed: a provider that is not there answered")
+        with urllib.request.urlopen(f"{gateway}/api/conversations/{name}/messages") as answer:
+            rows = [row["role"] for row in json.load(answer)["messages"]]
+        check("a failed turn is stored once, whatever the client retries", rows.count("user") == 1, rows)
 
     try:
         client.chat.completions.create(model="nobody", messages=question)

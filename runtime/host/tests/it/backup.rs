@@ -36,3 +36,13 @@ async fn a_backup_made_while_serving_is_put_back_when_stopped() {
     let unfit = run(&project, &["restore", project.path("words.db").to_str().expect("a plain path")]).await;
     assert_eq!(unfit.code, Some(1), "{}", unfit.stderr);
 }
+
+#[tokio::test]
+async fn a_copy_that_cannot_be_made_says_where_and_what_to_do() {
+    let project = Project::new().keeper();
+    Roster::serve(&project).await.terminate().await;
+    let output = run(&project, &["backup", "no/such/folder/copy.db"]).await;
+    assert_eq!(output.code, Some(2));
+    assert!(output.stderr.contains("`no/such/folder`"), "{}", output.stderr);
+    assert!(output.stderr.contains("hint: make the folder"), "{}", output.stderr);
+}

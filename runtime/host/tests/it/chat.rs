@@ -6,7 +6,7 @@ use tokio::io::AsyncReadExt;
 
 use crate::http::{chat as chat_over_http, messages, question};
 use crate::project::Project;
-use crate::roster::{Roster, command, run, run_with_input};
+use crate::roster::{Roster, command, finish, run, run_with_input};
 
 #[tokio::test]
 async fn one_turn_shows_thinking_tools_and_words_and_names_its_thread() {
@@ -17,11 +17,11 @@ async fn one_turn_shows_thinking_tools_and_words_and_names_its_thread() {
     let project = Project::scripted(&server).agent("keeper", body);
     let output = run(&project, &["chat", "keeper", "What time is it?", "--thread", "t 1"]).await;
     assert_eq!(output.code, Some(0), "{}", output.stderr);
-    let lines: Vec<&str> = output.stdout.lines().collect();
+    assert_eq!(output.stdout, "It is late.\n", "the answer alone");
+    let lines: Vec<&str> = output.stderr.lines().collect();
     assert_eq!(lines[0], "(thinking) let me see");
     assert_eq!(lines[1], "-> get_time {\"zone\":\"Mars/Base\"}");
     assert!(lines[2].starts_with("<- get_time failed: "), "{}", lines[2]);
-    assert_eq!(lines[3..], ["It is late."]);
     assert!(output.stderr.contains("--thread 't 1'"), "{}", output.stderr);
 }
 
@@ -76,6 +76,12 @@ async fn what_cannot_be_asked_says_why() {
     let broken = run(&project, &["chat", "broken", "hi"]).await;
     assert_eq!(broken.code, Some(1));
     assert!(broken.stderr.contains("agents/broken.toml:2:16"), "{}", broken.stderr);
+    assert!(broken.stderr.contains("2 | instructions = 3"), "{}", broken.stderr);
+    for nothing in ["", "  \n"] {
+        let empty = run(&project, &["chat", "keeper", nothing]).await;
+        assert_eq!(empty.code, Some(2), "{}", empty.stderr);
+        assert!(empty.stderr.contains("nothing to say"), "{}", empty.stderr);
+    }
 }
 
 #[tokio::test]
@@ -98,4 +104,16 @@ async fn an_interrupt_cancels_the_turn_and_keeps_what_was_said() {
     let stored = messages(&roster, "c").await;
     assert_eq!((&stored[0]["content"], &stored[1]["status"]), (&"count".into(), &"interrupted".into()), "{stored:?}");
     roster.terminate().await;
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn an_output_that_is_full_is_a_matter_of_the_surroundings() {
+    let project = Project::new().keeper();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("the full device");
+    let mut command = command(project.root(), &["chat", "keeper", "hi"]);
+    command.stdout(full);
+    let output = finish(command).await;
+    assert_eq!(output.code, Some(2), "{}", output.stderr);
+    assert!(output.stderr.contains("error: cannot write the output: "), "{}", output.stderr);
 }

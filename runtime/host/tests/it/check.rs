@@ -92,6 +92,25 @@ async fn a_key_that_is_not_set_is_a_warning() {
 }
 
 #[tokio::test]
+async fn credentials_in_the_address_of_an_agents_model_are_a_warning() {
+    let model = "model = { id = \"m\", base_url = \"http://me:hush@127.0.0.1:9/v1\" }";
+    let project = Project::new().agent("loud", &format!("instructions = \"x\"\n{model}"));
+    let output = run(&project, &["check"]).await;
+    assert_eq!(output.code, Some(0), "{}", output.stdout);
+    assert!(output.stdout.contains("agents/loud.toml:3:9") && output.stdout.contains("*****@127"), "{}", output.stdout);
+    assert!(!output.stdout.contains("hush"), "{}", output.stdout);
+}
+
+#[tokio::test]
+async fn credentials_reach_no_log_either() {
+    let project = Project::new().agent("loud", "instructions = \"x\"\nmodel = \"https://me:hush@127.0.0.1:9/v1\"");
+    let roster = Roster::serve_with(&project, &["--log-format", "json"]).await;
+    let log = roster.terminate().await.stderr;
+    assert!(log.contains("bad_model") && log.contains("*******@127"), "{log}");
+    assert!(!log.contains("hush"), "{log}");
+}
+
+#[tokio::test]
 async fn a_new_agent_serves_after_the_next_start() {
     let project = Project::new().keeper();
     let made = run(&project, &["new", "agent", "poet", "--model", "demo/thinking"]).await;
@@ -154,7 +173,7 @@ async fn the_doctor_names_what_is_wrong() {
     let roster = Roster::serve(&project).await;
     chat(&roster, &question("keeper", "c", "hi")).await.done();
     let busy = run(&project, &["doctor"]).await;
-    assert!(busy.stdout.contains("1 threads, 2 messages"), "{}", busy.stdout);
+    assert!(busy.stdout.contains("1 thread, 2 messages"), "{}", busy.stdout);
     roster.terminate().await;
     project.register("ghost", "ghost.toml");
     project.write(".temp/roster.db", b"this is no database at all, only words that fill a page of it");
@@ -174,4 +193,79 @@ async fn a_folder_that_is_no_project_is_refused() {
     assert!(output.stderr.contains("hint: "), "{}", output.stderr);
     let usage = finish(command(folder.path(), &["chekc"])).await;
     assert_eq!(usage.code, Some(2));
+}
+
+#[tokio::test]
+async fn a_registry_line_without_a_file_keeps_the_places_of_the_others() {
+    let project = Project::new().keeper();
+    project.write("config/registry.toml", "[agents]\nkeeper = \"keeper.toml\"\nnone = 3\nghost = \"ghost.toml\"\n");
+    let output = run(&project, &["check"]).await;
+    assert!(output.stdout.contains("4 | ghost = \"ghost.toml\""), "{}", output.stdout);
+    assert!(output.stdout.contains("3 | none = 3\n  |        ^"), "{}", output.stdout);
+}
+
+#[tokio::test]
+async fn a_model_nobody_has_is_told_once_where_it_is_named() {
+    let project = Project::with_runtime("[models]\ndefault = \"demo/flahs\"\n").keeper().plain();
+    let output = run(&project, &["check"]).await;
+    assert_eq!(output.code, Some(1));
+    assert!(output.stdout.contains("config/runtime.toml:4:11"), "{}", output.stdout);
+    assert!(output.stdout.ends_with("1 error in 1 file\n"), "{}", output.stdout);
+    let sound = Project::new().keeper().plain();
+    let mut overridden = command(sound.root(), &["check"]);
+    overridden.env("ROSTER_MODEL", "demo/");
+    let output = finish(overridden).await;
+    assert!(output.stdout.contains("ROSTER_MODEL"), "{}", output.stdout);
+    assert!(output.stdout.ends_with("1 error in 1 file\n"), "{}", output.stdout);
+}
+
+#[tokio::test]
+async fn programs_get_a_list_of_problems_whatever_is_broken() {
+    let unparsable = Project::new().keeper();
+    unparsable.write("config/runtime.toml", "[project]\nname = \"x\n");
+    let unusable = Project::with_runtime("[gatway]\n").keeper();
+    for (project, command, code, place) in [
+        (&unparsable, "check", 2, (2, 8)),
+        (&unparsable, "agents", 2, (2, 8)),
+        (&unusable, "check", 1, (3, 2)),
+        (&unusable, "agents", 2, (3, 2)),
+    ] {
+        let output = run(project, &[command, "--format", "json"]).await;
+        assert_eq!(output.code, Some(code), "{command}: {}", output.stderr);
+        let problems: Vec<Value> = serde_json::from_str(&output.stdout).expect("a list");
+        let problem = problems.iter().find(|problem| problem["file"] == "config/runtime.toml").expect("its problem");
+        assert_eq!((&problem["line"], &problem["column"]), (&json!(place.0), &json!(place.1)), "{problem}");
+    }
+}
+
+#[tokio::test]
+async fn a_root_that_is_none_says_who_named_it() {
+    let folder = tempfile::tempdir().expect("a temp folder");
+    let option = finish(command(folder.path(), &["check", "--root", "."])).await;
+    assert!(option.stderr.contains("`--root`"), "{}", option.stderr);
+    let mut named = command(folder.path(), &["check"]);
+    named.env("ROSTER_ROOT", ".");
+    let named = finish(named).await;
+    assert_eq!(named.code, Some(2));
+    assert!(named.stderr.contains("(named by the variable `ROSTER_ROOT`)"), "{}", named.stderr);
+}
+
+#[tokio::test]
+async fn the_doctor_warns_of_keys_and_shows_none() {
+    let provider = "[models.providers.far]\nbase_url = \"http://me:hush@127.0.0.1:9/v1\"\napi_key_env = \"NO_SUCH_KEY\"\n";
+    let project = Project::with_runtime(provider).agent("far", "instructions = \"x\"\nmodel = \"far/large\"");
+    let output = run(&project, &["doctor"]).await;
+    assert_eq!(output.code, Some(0), "{}", output.stdout);
+    assert!(output.stdout.contains("warn  agent far"), "{}", output.stdout);
+    assert!(output.stdout.contains("2 warnings in config/"), "{}", output.stdout);
+    assert!(output.stdout.contains("127.0.0.1:9") && !output.stdout.contains("hush"), "{}", output.stdout);
+    let check = run(&project, &["check"]).await;
+    assert!(check.stdout.contains("`base_url` holds credentials") && !check.stdout.contains("hush"), "{}", check.stdout);
+}
+
+#[tokio::test]
+async fn a_new_agent_with_a_dot_is_told_as_it_is_written() {
+    let project = Project::new();
+    let made = run(&project, &["new", "agent", "a.b"]).await;
+    assert!(made.stdout.contains("`\"a.b\" = \"a.b.toml\"`"), "{}", made.stdout);
 }

@@ -70,7 +70,12 @@ pub fn question(agent: &str, conversation: &str, text: &str) -> Value {
 
 /// Opens a chat and leaves the answer to be read.
 pub async fn open_chat(roster: &Roster, body: &Value) -> Response {
-    client().post(format!("{}/api/chat", roster.gateway)).json(body).send().await.expect("an answer")
+    post_open(&roster.gateway, body).await
+}
+
+/// The same of a gateway at this address.
+pub async fn post_open(gateway: &str, body: &Value) -> Response {
+    client().post(format!("{gateway}/api/chat")).json(body).send().await.expect("an answer")
 }
 
 /// One turn to its end.

@@ -15,6 +15,8 @@ mod backup;
 mod chat;
 mod check;
 mod definitions;
+mod memory;
+mod reload;
 mod restart;
 mod serve;
 mod shutdown;

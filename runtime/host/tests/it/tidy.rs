@@ -23,7 +23,8 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("tools", &["model"]),
     ("testkit", &["model"]),
     ("server", &["model", "engine"]),
-    ("host", &["model", "engine", "storage", "provider", "tools", "server"]),
+    ("embed", &["model"]),
+    ("host", &["model", "engine", "storage", "provider", "tools", "embed", "server"]),
     ("bench", &["model", "testkit"]),
 ];
 

@@ -95,3 +95,37 @@ async fn damage_inside_is_seen_when_it_is_met() {
     assert!(!chat(&roster, &question("plain", "c", "hi")).await.text().is_empty());
     roster.terminate().await;
 }
+
+/// What `serve` refuses fails in the doctor with the same words.
+async fn both_refuse(project: &Project, said: &str) {
+    let serve = run(project, &["serve", "--gateway", "127.0.0.1:0", "--studio", "127.0.0.1:0"]).await;
+    assert_eq!(serve.code, Some(2), "{}", serve.stderr);
+    assert!(serve.stderr.contains(said) && serve.stderr.contains("hint: "), "{}", serve.stderr);
+    let doctor = run(project, &["doctor"]).await;
+    assert_eq!(doctor.code, Some(1), "{}", doctor.stdout);
+    assert!(doctor.stdout.contains("FAIL  sessions database") && doctor.stdout.contains(said), "{}", doctor.stdout);
+}
+
+#[tokio::test]
+async fn the_doctor_refuses_what_serve_refuses() {
+    let newer = filled().await;
+    set_user_version(&newer, 9999);
+    both_refuse(&newer, "has schema version 9999, this runtime knows up to").await;
+
+    let foreign = filled().await;
+    let mut bytes = fs::read(foreign.database()).expect("the database");
+    // Bytes 68 to 71 are the mark of the program a file belongs to.
+    bytes[68..72].copy_from_slice(b"Xxxx");
+    fs::write(foreign.database(), bytes).expect("write");
+    both_refuse(&foreign, "is a database of another program").await;
+}
+
+#[tokio::test]
+async fn a_file_where_the_data_folder_should_be_is_refused_by_both() {
+    let project = Project::new().keeper();
+    project.write(".temp", "words");
+    both_refuse(&project, "is no folder").await;
+    let doctor = run(&project, &["doctor"]).await;
+    assert!(doctor.stdout.contains("FAIL  data folder"), "{}", doctor.stdout);
+    assert_eq!(fs::read_to_string(project.path(".temp")).expect("still a file"), "words");
+}

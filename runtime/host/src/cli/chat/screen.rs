@@ -31,20 +31,25 @@ enum Last {
     Line,
 }
 
-/// Writes the events of turns.
-pub(super) struct Screen<W> {
-    out: W,
-    style: Style,
+/// Writes the events of turns: the answer, and beside it thinking and tools, either in one place or apart.
+pub(super) struct Screen<W, A> {
+    answer: Channel<W>,
+    /// Where thinking and tools go; `None`: where the answer goes.
+    aside: Option<Channel<A>>,
     last: Last,
-    /// Whether the last character written ended a line.
-    at_start: bool,
     /// Names of the calls under way, by id.
     calls: HashMap<String, String>,
 }
 
-impl<W: Write> Screen<W> {
+impl<W: Write, A: Write> Screen<W, A> {
+    /// Everything in one place.
     pub(super) fn new(out: W, style: Style) -> Self {
-        Self { out, style, last: Last::Nothing, at_start: true, calls: HashMap::new() }
+        Self { answer: Channel::new(out, style), aside: None, last: Last::Nothing, calls: HashMap::new() }
+    }
+
+    /// The answer alone in `out`, the rest in `aside`.
+    pub(super) fn apart(out: W, style: Style, aside: A, aside_style: Style) -> Self {
+        Self { aside: Some(Channel::new(aside, aside_style)), ..Self::new(out, style) }
     }
 
     /// Writes one event; the ends of a turn only finish the line.
@@ -69,20 +74,18 @@ impl<W: Write> Screen<W> {
             | TurnEvent::ToolArguments { .. }
             | TurnEvent::StepFinished { .. } => {}
         }
-        self.out.flush()
+        self.flush()
     }
 
-    /// Ends the line that is open, if one is.
+    /// Ends the lines that are open.
     ///
     /// # Errors
     /// When the output cannot be written.
     pub(super) fn end(&mut self) -> io::Result<()> {
         self.leave_thinking()?;
-        if !self.at_start {
-            self.put("\n")?;
-        }
+        self.answer.fresh_line()?;
         self.last = Last::Nothing;
-        self.out.flush()
+        self.flush()
     }
 
     fn words(&mut self, words: &str) -> io::Result<()> {
@@ -90,46 +93,99 @@ impl<W: Write> Screen<W> {
             return Ok(());
         }
         if self.last != Last::Words {
-            self.fresh_line()?;
+            self.leave_thinking()?;
+            self.answer.fresh_line()?;
             self.last = Last::Words;
         }
-        self.put(words)
+        self.answer.put(words)
     }
 
     fn thinking(&mut self, words: &str) -> io::Result<()> {
         if words.is_empty() {
             return Ok(());
         }
-        if self.last != Last::Thinking {
-            self.fresh_line()?;
-            self.style_with(DIM)?;
-            self.put("(thinking) ")?;
-            self.last = Last::Thinking;
-        }
-        self.put(words)
+        let begins = self.last != Last::Thinking;
+        self.last = Last::Thinking;
+        self.beside(|out| {
+            if begins {
+                out.fresh_line()?;
+                out.style_with(DIM)?;
+                out.put("(thinking) ")?;
+            }
+            out.put(words)
+        })
     }
 
     fn line(&mut self, text: &str) -> io::Result<()> {
-        self.fresh_line()?;
-        self.style_with(DIM)?;
-        self.put(text)?;
-        self.style_with(PLAIN)?;
-        self.put("\n")?;
-        self.last = Last::Line;
-        Ok(())
-    }
-
-    fn fresh_line(&mut self) -> io::Result<()> {
         self.leave_thinking()?;
-        if self.at_start { Ok(()) } else { self.put("\n") }
+        self.last = Last::Line;
+        self.beside(|out| {
+            out.fresh_line()?;
+            out.style_with(DIM)?;
+            out.put(text)?;
+            out.style_with(PLAIN)?;
+            out.put("\n")
+        })
     }
 
     fn leave_thinking(&mut self) -> io::Result<()> {
-        if self.last == Last::Thinking {
-            self.style_with(PLAIN)?;
-            self.last = Last::Nothing;
+        if self.last != Last::Thinking {
+            return Ok(());
         }
-        Ok(())
+        self.last = Last::Nothing;
+        self.beside(|out| {
+            out.style_with(PLAIN)?;
+            out.fresh_line()
+        })
+    }
+
+    /// Writes what is not the answer.
+    fn beside(&mut self, write: impl FnOnce(&mut dyn Lines) -> io::Result<()>) -> io::Result<()> {
+        match &mut self.aside {
+            // Nobody reading it is no failure: the answer is what was asked for.
+            Some(aside) => {
+                let _ = write(aside);
+                Ok(())
+            }
+            None => write(&mut self.answer),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if let Some(aside) = &mut self.aside {
+            let _ = aside.out.flush();
+        }
+        self.answer.out.flush()
+    }
+}
+
+/// What can be written line by line, whichever of the two places it is.
+trait Lines {
+    /// Ends the line that is open, if one is.
+    fn fresh_line(&mut self) -> io::Result<()>;
+    /// Changes how the terminal shows what follows.
+    fn style_with(&mut self, code: &str) -> io::Result<()>;
+    /// Writes a text.
+    fn put(&mut self, text: &str) -> io::Result<()>;
+}
+
+/// One place written to.
+struct Channel<W> {
+    out: W,
+    style: Style,
+    /// Whether the last character written ended a line.
+    at_start: bool,
+}
+
+impl<W> Channel<W> {
+    fn new(out: W, style: Style) -> Self {
+        Self { out, style, at_start: true }
+    }
+}
+
+impl<W: Write> Lines for Channel<W> {
+    fn fresh_line(&mut self) -> io::Result<()> {
+        if self.at_start { Ok(()) } else { self.put("\n") }
     }
 
     fn style_with(&mut self, code: &str) -> io::Result<()> {

@@ -37,7 +37,7 @@ fn end() -> TurnEvent {
 
 fn check(style: Style, events: &[TurnEvent], expected: &str) {
     let mut bytes = Vec::new();
-    let mut screen = Screen::new(&mut bytes, style);
+    let mut screen = Screen::<_, Vec<u8>>::new(&mut bytes, style);
     for event in events {
         screen.show(event).expect("a Vec takes everything");
     }
@@ -86,4 +86,27 @@ fn a_model_cannot_steer_the_terminal_and_a_file_gets_every_byte() {
     let events = [text("a\u{1b}]0;title\u{7}\tb\r"), end()];
     check(Style { colour: false, terminal: true }, &events, "a\u{fffd}]0;title\u{fffd}\tb\u{fffd}\n");
     check(Style::default(), &events, "a\u{1b}]0;title\u{7}\tb\r\n");
+}
+
+#[test]
+fn apart_the_answer_stands_alone() {
+    let (mut answer, mut aside) = (Vec::new(), Vec::new());
+    let mut screen = Screen::apart(&mut answer, Style::default(), &mut aside, Style::default());
+    let events = [
+        thinking("hm "),
+        thinking("yes"),
+        text("Let me look."),
+        called("c1", json!({})),
+        finished("c1", json!(1), false),
+        thinking("so"),
+        text("It is "),
+        text("late."),
+        end(),
+    ];
+    for event in &events {
+        screen.show(event).expect("a Vec takes everything");
+    }
+    assert_eq!(String::from_utf8(answer).expect("text"), "Let me look.\nIt is late.\n");
+    let beside = "(thinking) hm yes\n-> get_time {}\n<- get_time 1\n(thinking) so\n";
+    assert_eq!(String::from_utf8(aside).expect("text"), beside);
 }

@@ -3,16 +3,24 @@
 use std::io::{IsTerminal, Write, stderr};
 use std::path::Path;
 
-use roster_storage::sqlite::{Integrity, check_integrity};
+use roster_storage::sqlite::{
+    self, Counts, FileState, Inspection, Integrity, OpenError, OpenErrorKind, check_integrity,
+};
 
 use super::finding::Finding;
-use crate::assemble::told;
+use crate::assemble::{told, told_of};
+use crate::paths::{NOT_A_FOLDER, not_a_folder};
+use crate::render::many;
 
 const SESSIONS: &str = "sessions database";
 const OBSERVABILITY: &str = "observability database";
 
 /// Whether a file can be written where the sessions database is or will be.
 pub(super) fn folder(database: &Path) -> Finding {
+    if let Some(blocking) = not_a_folder(database) {
+        let what = format!("{} must be a folder, and is none", blocking.display());
+        return Finding::fail("data folder", what, NOT_A_FOLDER);
+    }
     let existing = database.ancestors().skip(1).find(|folder| folder.is_dir());
     let Some(folder) = existing else {
         return Finding::fail(
@@ -38,40 +46,74 @@ fn tempfile_in(folder: &Path) -> std::io::Result<()> {
     std::fs::remove_file(&probe)
 }
 
-/// The sessions database, read from end to end.
+/// The sessions database, read from end to end; what `roster serve` refuses fails here with the same words.
 pub(super) fn sessions(path: &Path) -> Finding {
     let damaged = "stop the runtime, keep a copy of the file, then put a backup back with `roster restore FILE`";
-    look(SESSIONS, path, |what| Finding::fail(SESSIONS, what, damaged))
+    let look = Look { subject: SESSIONS, bad: Finding::fail, damaged };
+    look.at(path, sqlite::inspect(path))
 }
 
 /// The observability database: derived data, so damage costs nothing that matters.
 pub(super) fn observability(path: &Path) -> Finding {
-    let useless = "delete the file: no conversation hangs on it, and a new one is made";
-    look(OBSERVABILITY, path, |what| Finding::warn(OBSERVABILITY, what, useless))
+    let damaged = "delete the file: no conversation hangs on it, and a new one is made";
+    let look = Look { subject: OBSERVABILITY, bad: Finding::warn, damaged };
+    look.at(path, sqlite::inspect_observations(path))
 }
 
-fn look(subject: &str, path: &Path, bad: impl Fn(String) -> Finding) -> Finding {
-    let shown = path.display();
-    if !path.exists() {
-        return Finding::ok(subject, format_args!("{shown} is not there yet; it is made when it is needed"));
-    }
-    if !path.is_file() {
-        let what = format!("{shown} is a folder or no ordinary file");
-        return Finding::fail(subject, what, "name a file under [storage], or move what is there away");
-    }
-    match check_integrity(path, progress) {
-        Err(error) => bad(told(&error).0),
-        Ok(Integrity { problems, .. }) if !problems.is_empty() => {
-            bad(format!("{shown} is damaged: {}", problems.join("; ")))
+/// How one of the databases is looked at.
+struct Look {
+    subject: &'static str,
+    /// What it means that the database cannot be used.
+    bad: fn(&str, String, String) -> Finding,
+    /// What to do about a damaged file.
+    damaged: &'static str,
+}
+
+impl Look {
+    /// `inspected` is what opening the file would say.
+    fn at(&self, path: &Path, inspected: Result<Inspection, OpenError>) -> Finding {
+        let state = match inspected {
+            Ok(inspection) => inspection.state,
+            Err(error) if error.kind() == OpenErrorKind::Damaged => return self.is_damaged(told(&error).0),
+            Err(error) => {
+                let (what, hint) = told_of(path, &error);
+                return (self.bad)(self.subject, what, hint.unwrap_or_default());
+            }
+        };
+        let shown = path.display();
+        match state {
+            FileState::Missing => {
+                Finding::ok(self.subject, format_args!("{shown} is not there yet; it is made when it is needed"))
+            }
+            FileState::Empty => Finding::ok(self.subject, format_args!("{shown} is empty; it is filled when it is needed")),
+            FileState::Older { newest, .. } => {
+                self.whole(path, &format!("; the next start makes it version {newest} and keeps a copy"))
+            }
+            FileState::Current { .. } => self.whole(path, ""),
         }
-        Ok(sound) => Finding::ok(subject, sound_text(path, &sound)),
+    }
+
+    /// A file that opens, read to its end.
+    fn whole(&self, path: &Path, more: &str) -> Finding {
+        match check_integrity(path, progress) {
+            Err(error) => self.is_damaged(told(&error).0),
+            Ok(Integrity { problems, .. }) if !problems.is_empty() => {
+                self.is_damaged(format!("{} is damaged: {}", path.display(), problems.join("; ")))
+            }
+            Ok(sound) => Finding::ok(self.subject, sound_text(path, &sound) + more),
+        }
+    }
+
+    fn is_damaged(&self, what: String) -> Finding {
+        (self.bad)(self.subject, what, self.damaged.to_owned())
     }
 }
 
 fn sound_text(path: &Path, sound: &Integrity) -> String {
     let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    let counts = sound.counts.map(|counts| format!(", {} threads, {} messages", counts.threads, counts.messages));
-    let counts = counts.unwrap_or_default();
+    let counts =
+        |counts: Counts| format!(", {}, {}", many(counts.threads, "thread"), many(counts.messages, "message"));
+    let counts = sound.counts.map(counts).unwrap_or_default();
     format!("{} is sound: schema version {}, {bytes} bytes{counts}", path.display(), sound.version)
 }
 

@@ -1,6 +1,6 @@
 //! From the registry's lines to the agents' files.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use roster_engine::definition::{
     Definition, Lines, Loaded, ModelChoice, Positions, Problem, Unreadable, load_agent, suggest, syntax, text,
@@ -11,6 +11,7 @@ use roster_model::id::AgentId;
 use super::AgentFile;
 use super::files::{AgentsFolder, ReadFailure};
 use crate::config::registry::{LoadedRegistry, RegistryLine};
+use crate::config::secret::{CREDENTIALS, CREDENTIALS_HELP, has_credentials};
 use crate::paths::{AGENTS_FOLDER, REGISTRY_FILE};
 
 /// The agents of a project.
@@ -32,6 +33,8 @@ pub(super) fn read(folder: &AgentsFolder, listing: &[String], registry: LoadedRe
         }
     }
     let places = Lines::new(&registry.source);
+    let taken: HashSet<&str> = registry.lines.iter().filter_map(|line| line.file.as_deref()).collect();
+    let free: Vec<&str> = listing.iter().map(String::as_str).filter(|name| !taken.contains(name)).collect();
     let by_id: HashMap<&str, &RegistryLine> = registry.lines.iter().map(|line| (line.id.as_str(), line)).collect();
     let mut first_with: HashMap<&str, &RegistryLine> = HashMap::new();
     for line in &registry.lines {
@@ -41,7 +44,7 @@ pub(super) fn read(folder: &AgentsFolder, listing: &[String], registry: LoadedRe
                 Some(first) => twice(line, first, file, &places),
                 None => {
                     first_with.insert(file, line);
-                    read_one(folder, line, file, listing, &places)
+                    read_one(folder, line, file, &free, &places)
                 }
             },
         };
@@ -88,13 +91,14 @@ fn read_one(
     folder: &AgentsFolder,
     line: &RegistryLine,
     file: &str,
-    listing: &[String],
+    free: &[&str],
     places: &Lines<'_>,
 ) -> AgentFile {
     let bytes = match folder.read(file) {
         Ok(bytes) => bytes,
         Err(failure) => {
-            let names = listing.iter().map(String::as_str).filter(|_| listing.len() <= MOST_COMPARED);
+            // A file that another line names is not what was meant.
+            let names = free.iter().copied().filter(|_| free.len() <= MOST_COMPARED);
             let problem = file_problem(file, &failure, suggest(file, names));
             return broken(line, file, places.place(problem, line.value.clone()));
         }
@@ -122,7 +126,7 @@ pub(crate) fn file_problem(file: &str, failure: &ReadFailure, meant: Option<&str
     problem.help = match (failure.code(), meant) {
         ("file_missing", Some(meant)) => Some(format!("did you mean \"{meant}\"?")),
         ("file_missing", None) => Some("make the file, or delete this line".to_owned()),
-        _ => None,
+        _ => failure.help().map(str::to_owned),
     };
     problem
 }
@@ -139,7 +143,7 @@ pub(crate) fn other_id(id: &AgentId, path: &str, positions: &Positions) -> Optio
 }
 
 /// A bare key where that is possible.
-fn key(id: &str) -> String {
+pub(crate) fn key(id: &str) -> String {
     if id.contains('.') { format!("\"{id}\"") } else { id.to_owned() }
 }
 
@@ -152,9 +156,9 @@ pub(crate) fn unregistered(name: &str, id: Option<&str>, lines: &HashMap<&str, &
             Some(other) => format!(
                 "its id `{id}` belongs to {AGENTS_FOLDER}/{other}; give it another id, then a line in {REGISTRY_FILE}"
             ),
-            None => format!("repair the line of `{id}` in {REGISTRY_FILE}: {} = \"{name}\"", key(id)),
+            None => format!("repair the line of `{id}` in {REGISTRY_FILE}:\n{} = \"{name}\"", key(id)),
         },
-        None => format!("to serve it, add this line under [agents] in {REGISTRY_FILE}: {} = \"{name}\"", key(id)),
+        None => format!("to serve it, add this line under [agents] in {REGISTRY_FILE}:\n{} = \"{name}\"", key(id)),
     };
     let message = "the file has no line in `config/registry.toml`, so it is not served";
     Problem::warning("unregistered", file, message).help(help)
@@ -168,7 +172,8 @@ fn written_id(folder: &AgentsFolder, name: &str) -> Option<String> {
     Some(id.to_string())
 }
 
-/// A warning for each model table whose variable is not set; those of `runtime.toml` are found with that file.
+/// A warning for each model table whose variable is not set, or whose address holds a key; those of `runtime.toml` are
+/// found with that file.
 pub(crate) fn missing_keys(
     definition: &Definition,
     positions: &Positions,
@@ -183,5 +188,13 @@ pub(crate) fn missing_keys(
         let problem = positions.warning("key_missing", positions.model.get(at).cloned(), message);
         problem.of(definition.id.as_str()).help(format!("set {variable} before starting"))
     };
-    unset.filter(|(_, variable)| environment(variable).is_none()).map(warning).collect()
+    let open = definition.model.iter().enumerate().filter_map(|(at, choice)| match choice {
+        ModelChoice::Table(table) => has_credentials(&table.base_url).then_some(at),
+        ModelChoice::Named(_) => None,
+    });
+    let told = |at: usize| {
+        let problem = positions.warning("literal_secret", positions.model.get(at).cloned(), CREDENTIALS);
+        problem.of(definition.id.as_str()).help(CREDENTIALS_HELP)
+    };
+    unset.filter(|(_, variable)| environment(variable).is_none()).map(warning).chain(open.map(told)).collect()
 }

@@ -40,6 +40,18 @@ impl ReadFailure {
         }
     }
 
+    /// What to do, where that does not hang on which file it is.
+    pub(crate) fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::Missing => None,
+            Self::Outside => Some("put the file itself into agents/ in the link's place"),
+            Self::NotAFile => Some("an ordinary file must stand there: move away what is there now"),
+            Self::TooLarge => Some("make it smaller: long material is better read by a tool such as `search_docs`"),
+            Self::Denied => Some("give this user the right to read it, for example with `chmod u+r`"),
+            Self::Other(_) => Some("make it a readable file"),
+        }
+    }
+
     fn of(error: &std::io::Error) -> Self {
         match error.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => Self::Missing,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use roster_engine::definition::Problem;
 use roster_engine::definition::table::Checker;
 use roster_engine::definition::view::View;
+use roster_engine::memory::recall::DEFAULT_BUDGET;
 use roster_model::id::ResourceId;
 
 use super::{
@@ -15,7 +16,7 @@ use super::{
     StorageConfig, Token, is_open,
 };
 use crate::config::models::{ModelFault, ModelNames};
-use crate::config::secret::Secret;
+use crate::config::secret::{CREDENTIALS, CREDENTIALS_HELP, Secret, has_credentials};
 use crate::config::shapes::{NEVER, PROVIDER_MODEL, address};
 use crate::config::{Environment, models};
 use crate::paths::RUNTIME_FILE;
@@ -188,6 +189,7 @@ fn provider_of(
             ProviderKey::Set(Secret::new(value))
         }
     };
+    credentials(table, checker);
     Some(ProviderConfig {
         name: name.to_owned(),
         dialect: table.text("dialect").unwrap_or("openai").to_owned(),
@@ -195,6 +197,14 @@ fn provider_of(
         key,
         stream: table.flag("stream").unwrap_or(true),
     })
+}
+
+fn credentials(table: View<'_, '_>, checker: &mut Checker<'_>) {
+    if table.text("base_url").is_some_and(has_credentials) {
+        let place = table.span("base_url").unwrap_or_default();
+        let problem = checker.warning("literal_secret", place, CREDENTIALS);
+        problem.help = Some(CREDENTIALS_HELP.to_owned());
+    }
 }
 
 /// A key that stands in the file itself goes where the file goes.
@@ -261,6 +271,9 @@ fn limits(table: Option<View<'_, '_>>) -> Limits {
         body: usize::try_from(body).unwrap_or(usize::MAX),
         turn_timeout: table.and_then(|table| table.duration("turn_timeout")).unwrap_or(Duration::from_secs(180)),
         concurrent_turns: usize::try_from(count("concurrent_turns", 512)).unwrap_or(512),
+        vector_cache: table
+            .and_then(|table| table.size("vector_cache"))
+            .map_or(DEFAULT_BUDGET, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
         requests_per_minute: count("requests_per_minute", 0),
     }
 }

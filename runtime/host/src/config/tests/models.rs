@@ -43,3 +43,17 @@ fn unknown_names_say_what_was_meant_and_what_is_known() {
         "not_available_yet: this version does not have models of plugins yet: `acme:large`: write an alias or \"provider/model\"",
     );
 }
+
+#[test]
+fn the_demo_provider_has_three_models_and_no_provider_an_empty_one() {
+    check("demo/flahs", "unknown_model: provider `demo` has no model `flahs`: did you mean `demo/flash`?");
+    check(
+        "demo/zzzzzzzz",
+        "unknown_model: provider `demo` has no model `zzzzzzzz`: it has `demo/pro`, `demo/flash`, `demo/thinking`",
+    );
+    check(
+        "openai/",
+        "bad_model: `openai/` names no provider and model: write \"provider/model\", for example \"demo/pro\"",
+    );
+    assert!(names().set("mine", "demo/flahs").is_err());
+}

@@ -155,19 +155,21 @@ fn nothing_outside_agents_is_read() {
 fn what_cannot_be_read_is_said_of_that_agent_alone() {
     let root = project(
         "[agents]\ngood = \"good.toml\"\nfolder = \"folder.toml\"\nlarge = \"large.toml\"\ngod = \"god.toml\"\n",
-        &[("good.toml", GOOD), ("folder.toml/x", b""), ("large.toml", &vec![b' '; 5 * 1024 * 1024])],
+        &[("good.toml", GOOD), ("goods.toml", GOOD), ("folder.toml/x", b""), ("large.toml", &vec![b' '; 5 << 20])],
     );
     let project = read(&root);
     assert_eq!(
         problems(&project),
         [
+            "agents/goods.toml: warning[unregistered]: the file has no line in `config/registry.toml`, so it is not served",
             "config/registry.toml:3:10: error[file_unreadable]: `folder.toml` is not a file",
             "config/registry.toml:4:9: error[file_too_large]: `large.toml` is larger than 4 MiB",
             "config/registry.toml:5:7: error[file_missing]: `god.toml` does not exist",
         ]
     );
     let help = project.agents[3].problems[0].help.as_deref();
-    assert_eq!(help, Some("did you mean \"good.toml\"?"));
+    assert_eq!(help, Some("did you mean \"goods.toml\"?"), "`good.toml` is nearer, and taken by another line");
+    assert!(project.agents[1..].iter().all(|agent| agent.problems[0].help.is_some()));
     assert!(project.agents[0].definition.is_some());
 }
 
@@ -192,6 +194,9 @@ fn missing_folders_and_files_are_problems_and_not_the_end() {
             "config/runtime.toml: error[file_missing]: `config/runtime.toml` does not exist",
         ]
     );
+    let helps: Vec<_> = read(&root).all_problems().into_iter().filter_map(|problem| problem.help).collect();
+    assert!(helps[0].contains("make the folder"), "{helps:?}");
+    assert!(helps[1].ends_with("\nchat-agent = \"chat-agent.toml\""), "{helps:?}");
 }
 
 #[test]

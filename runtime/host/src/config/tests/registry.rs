@@ -100,3 +100,19 @@ fn a_second_table_does_not_take_the_first_away() {
     assert_eq!(loaded.lines.first().map(|line| line.id.as_str()), Some("a"), "{loaded:?}");
     assert!(loaded.problems.iter().any(|problem| problem.code == "duplicate_key"));
 }
+
+#[test]
+fn a_line_that_stands_twice_is_told_beside_every_other_fault() {
+    check(
+        "[agents]\na = \"1.toml\"\na = \"2.toml\"\nb \"b.toml\"\nc = 3\n",
+        &["a=1.toml", "c=?"],
+        &["3:1 duplicate_key", "4:3 syntax", "5:5 wrong_type c"],
+    );
+    check(
+        "[agents]\na = \"1.toml\na = \"2.toml\"\na = \"3.toml\"\n",
+        &["a=1.toml"],
+        &["2:5 unclosed_string", "3:1 duplicate_key", "4:1 duplicate_key"],
+    );
+    let first = load("[agents]\na = \"1.toml\"\na = \"2.toml\"\nb \"b.toml\"\n").problems.remove(0);
+    assert_eq!(first.message, "`a` stands twice; the first line counts");
+}

@@ -153,6 +153,25 @@ fn the_variable_overrides_the_default_model() {
     let unknown = with("nobody/x");
     assert!(unknown.config.is_none());
     assert!(unknown.problems[0].message.contains("ROSTER_MODEL"), "{:?}", unknown.problems);
+    for wrong in ["demo/flahs", "demo/", "nothing"] {
+        let problems = with(wrong).problems;
+        assert_eq!(problems.len(), 1, "{wrong}: {problems:?}");
+        assert!(problems[0].message.starts_with("the variable `ROSTER_MODEL` names no model: "), "{problems:?}");
+    }
+}
+
+#[test]
+fn an_alias_of_a_model_that_is_not_there_is_told_at_its_line() {
+    check("[models]\ndefault = \"demo/flahs\"\n", &["4:11 unknown_model"], false);
+    check("[models]\nunused = \"demo/nothing\"\n", &["4:10 unknown_model"], false);
+}
+
+#[test]
+fn credentials_in_an_address_are_warned_of() {
+    let provider = |url: &str| format!("[models.providers.a]\nbase_url = \"{url}\"\n");
+    check(&provider("https://me:pw@example.org/v1"), &["4:12 literal_secret"], true);
+    check(&provider("https://key@example.org"), &["4:12 literal_secret"], true);
+    check(&provider("https://example.org/@v1"), &[], true);
 }
 
 #[test]
@@ -224,4 +243,18 @@ fn all_problems_in_one_pass() {
         ],
         false,
     );
+}
+
+#[test]
+fn polling_and_watching_can_be_turned_off() {
+    let reload = |text: &str| {
+        let reload = good(text).reload;
+        (reload.watch, reload.poll)
+    };
+    assert_eq!(reload(""), (true, Some(Duration::from_secs(2))));
+    assert_eq!(reload("[reload]\npoll = \"500ms\"\n"), (true, Some(Duration::from_millis(500))));
+    assert_eq!(reload("[reload]\npoll = \"0s\"\n"), (true, None));
+    assert_eq!(reload("[reload]\nwatch = false\npoll = false\n"), (false, None));
+    check("[reload]\npoll = true\n", &["4:8 wrong_type"], false);
+    check("[reload]\npoll = \"often\"\n", &["4:8 bad_duration"], false);
 }

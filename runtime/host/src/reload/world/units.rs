@@ -44,9 +44,8 @@ impl World {
                 if found != Found::Wait {
                     unit.tracked.be_patient(now);
                 }
-                let beside = reading.beside.clone();
                 self.unsettled.insert(Arc::clone(name));
-                self.goes_with(name, beside);
+                self.goes_with(name, reading.beside);
             }
         }
     }
