@@ -54,6 +54,12 @@ impl Bench {
         Project::make(&self.dir, self.model_server.address())
     }
 
+    /// Where projects are made.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// The runtime's binary: the one named, or the one built by the first call.
     ///
     /// # Errors

@@ -37,6 +37,16 @@ impl Connection {
         Ok(Self { sender, host: address.to_string(), _driver: driver })
     }
 
+    /// The whole body of a page, as text.
+    ///
+    /// # Errors
+    /// When the connection breaks, the answer's status is not 200, or the body is no text.
+    pub async fn get(&mut self, path: &str) -> anyhow::Result<String> {
+        let request = Request::get(path).header("host", &self.host).body(Full::default())?;
+        let body = self.send(path, request).await?.into_body().collect().await?.to_bytes();
+        Ok(String::from_utf8(body.to_vec())?)
+    }
+
     /// Posts a JSON body and gives the answer's head with the body still to be read.
     ///
     /// # Errors
@@ -46,6 +56,10 @@ impl Connection {
             .header("host", &self.host)
             .header("content-type", "application/json")
             .body(Full::new(body))?;
+        self.send(path, request).await
+    }
+
+    async fn send(&mut self, path: &str, request: Request<Full<Bytes>>) -> anyhow::Result<Response<Incoming>> {
         self.sender.ready().await?;
         let response = self.sender.send_request(request).await?;
         let status = response.status();

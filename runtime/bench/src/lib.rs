@@ -3,8 +3,10 @@
 //! A run builds `roster` in release, starts it over a project of its own with a scripted model server that answers at
 //! once, asks it over real connections, and prints a table and JSON with the conditions it was measured under. Every
 //! figure that is compared has its baseline measured in the same run, in alternation with it. Reading order:
-//! [`options`], [`bench`], [`scenario`], [`subject`], [`door`], [`load`], [`sample`], [`report`].
+//! [`options`], [`bench`], [`scenario`], [`subject`], [`door`], [`load`], [`sample`], [`report`]; for reloading
+//! [`saving`], [`witness`], [`asking`].
 
+pub mod asking;
 pub mod bench;
 pub mod client;
 pub mod conditions;
@@ -14,6 +16,8 @@ pub mod options;
 pub mod project;
 pub mod report;
 pub mod sample;
+pub mod saving;
 pub mod scenario;
 pub mod sse;
 pub mod subject;
+pub mod witness;

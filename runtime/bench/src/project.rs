@@ -1,10 +1,10 @@
-//! The project that is measured: two agents over one model server.
+//! The project that is measured: a few agents, or many, over one model server.
 
 #![expect(clippy::disallowed_methods, reason = "the project's files are made here, in a temporary folder")]
 
 use std::fs;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use tempfile::TempDir;
@@ -28,6 +28,19 @@ impl Project {
     /// # Errors
     /// When the files cannot be written.
     pub fn make(parent: &Path, model_server: SocketAddr) -> anyhow::Result<Self> {
+        let agents = [agent(PLAIN, ""), agent(KEEPER, "memory = \"create_memory\"\n")];
+        Self::of(parent, model_server, [PLAIN, KEEPER].into_iter().map(str::to_owned).zip(agents))
+    }
+
+    /// The same with these agents: ids, and what stands in their files.
+    ///
+    /// # Errors
+    /// When the files cannot be written.
+    pub fn of(
+        parent: &Path,
+        model_server: SocketAddr,
+        agents: impl IntoIterator<Item = (String, String)>,
+    ) -> anyhow::Result<Self> {
         let dir = tempfile::Builder::new()
             .prefix("roster-bench-")
             .tempdir_in(parent)
@@ -36,9 +49,12 @@ impl Project {
         fs::create_dir_all(root.join("agents"))?;
         fs::create_dir_all(root.join("config"))?;
         fs::write(root.join("config/runtime.toml"), runtime(model_server))?;
-        fs::write(root.join("config/registry.toml"), registry())?;
-        fs::write(root.join("agents/plain.toml"), agent(PLAIN, ""))?;
-        fs::write(root.join("agents/keeper.toml"), agent(KEEPER, "memory = \"create_memory\"\n"))?;
+        let mut registry = "[agents]\n".to_owned();
+        for (id, text) in agents {
+            fs::write(root.join(format!("agents/{id}.toml")), text)?;
+            registry.push_str(&format!("{id} = \"{id}.toml\"\n"));
+        }
+        fs::write(root.join("config/registry.toml"), registry)?;
         Ok(Self { dir })
     }
 
@@ -47,6 +63,12 @@ impl Project {
     pub fn root(&self) -> &Path {
         self.dir.path()
     }
+
+    /// An agent's file.
+    #[must_use]
+    pub fn agent_file(&self, id: &str) -> PathBuf {
+        self.root().join(format!("agents/{id}.toml"))
+    }
 }
 
 fn runtime(model_server: SocketAddr) -> String {
@@ -54,10 +76,6 @@ fn runtime(model_server: SocketAddr) -> String {
         "[project]\nname = \"bench\"\n\n[models]\ndefault = \"scripted/{MODEL}\"\n\n[models.providers.scripted]\n\
          dialect = \"openai\"\nbase_url = \"http://{model_server}/v1\"\n"
     )
-}
-
-fn registry() -> String {
-    format!("[agents]\n{PLAIN} = \"plain.toml\"\n{KEEPER} = \"keeper.toml\"\n")
 }
 
 fn agent(id: &str, memory: &str) -> String {

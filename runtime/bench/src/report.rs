@@ -34,7 +34,7 @@ impl Target {
 pub struct Figure {
     /// What it is: `streamed: added p50`.
     pub name: String,
-    /// `ms`, `turns/s`, `MiB`, `x`.
+    /// `ms`, `turns/s`, `MiB`, `x`; empty for what was counted.
     pub unit: &'static str,
     /// The value quoted: the median of the rounds where there were several.
     pub value: f64,
@@ -136,7 +136,9 @@ impl Report {
 }
 
 fn figure_line(figure: &Figure) -> String {
-    let line = format!("  {:<41}{:>10} {:<8} {}", figure.name, number(figure.value), figure.unit, figure.verdict());
+    // What has no unit was counted.
+    let value = if figure.unit.is_empty() { format!("{:.0}", figure.value) } else { number(figure.value) };
+    let line = format!("  {:<41}{value:>10} {:<8} {}", figure.name, figure.unit, figure.verdict());
     line.trim_end().to_owned()
 }
 

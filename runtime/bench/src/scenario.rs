@@ -1,7 +1,9 @@
 //! What can be measured. A new scenario is a file here and a line in [`ALL`].
 
 mod direct;
+mod many_agents;
 mod memory;
+mod reload;
 mod start;
 mod stateless;
 
@@ -49,6 +51,18 @@ pub static ALL: &[Scenario] = &[
         about: "turns that are durable before `done`, at 64 connections",
         starts_roster: true,
         run: |bench| Box::pin(memory::run(bench)),
+    },
+    Scenario {
+        name: "reload",
+        about: "an agent saved in five ways under 200 requests a second",
+        starts_roster: true,
+        run: |bench| Box::pin(reload::run(bench)),
+    },
+    Scenario {
+        name: "many-agents",
+        about: "start, one change, memory and idle time of 10,000 agents",
+        starts_roster: true,
+        run: |bench| Box::pin(many_agents::run(bench)),
     },
 ];
 

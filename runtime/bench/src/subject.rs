@@ -108,6 +108,16 @@ impl Subject {
         resident_mib(&status).context("`VmRSS` is not told")
     }
 
+    /// Processor time used so far by all its threads, those that ended too.
+    ///
+    /// # Errors
+    /// On systems other than Linux, and when the process has ended.
+    pub fn processor_time(&self) -> anyhow::Result<Duration> {
+        let id = self.child.id().context("the process has ended")?;
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).context("processor time is read on Linux only")?;
+        processor_time(&stat).context("processor time is not told")
+    }
+
     /// Sends SIGTERM and waits for the end.
     ///
     /// # Errors
@@ -149,6 +159,15 @@ fn resident_mib(status: &str) -> Option<f64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kibibytes: u32 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
     Some(f64::from(kibibytes) / 1024.0)
+}
+
+/// User and system time of `/proc/PID/stat`; it counts hundredths of a second on every Linux.
+fn processor_time(stat: &str) -> Option<Duration> {
+    // The program's name may hold anything, brackets and spaces too.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let mut times = fields.split(' ').skip(11);
+    let (user, system): (u64, u64) = (times.next()?.parse().ok()?, times.next()?.parse().ok()?);
+    Some(Duration::from_millis((user + system) * 10))
 }
 
 /// The last lines of a log.

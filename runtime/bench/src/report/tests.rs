@@ -67,3 +67,9 @@ fn json_holds_conditions_rounds_and_verdicts() {
     assert_eq!(json["conditions"]["cores"], 2);
     assert!(json["outcomes"][0].get("error").is_none());
 }
+
+#[test]
+fn what_was_counted_stands_without_decimals() {
+    let table = report(vec![outcome(vec![Figure::new("saves", "", 50.0), Figure::new("a", "ms", 7.0)], None)]).table();
+    assert!(table.contains(" 50\n") && table.contains(" 7.000 ms\n"), "{table}");
+}

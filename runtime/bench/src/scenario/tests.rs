@@ -21,5 +21,15 @@ fn the_command_line_takes_scenarios_by_name() {
     let names: Vec<&str> = options.scenarios.iter().map(|scenario| scenario.name).collect();
     assert_eq!((names, options.quick), (vec!["memory", "start"], true));
     let fault = Options::try_parse_from(["roster-bench", "--scenario", "memroy"]).expect_err("no such scenario");
-    assert!(fault.to_string().contains("the scenarios are start, stateless, direct-64, memory"), "{fault}");
+    assert!(
+        fault.to_string().contains("the scenarios are start, stateless, direct-64, memory, reload, many-agents"),
+        "{fault}"
+    );
+}
+
+#[test]
+fn all_series_of_a_counter_count() {
+    let metrics = "# TYPE calls counter\ncalls_total{agent=\"a b\"} 2\ncalls_total{agent=\"c\"} 3.0\ncalls_total_x 9\ncalls_totals 9\n# EOF\n";
+    assert!((reload::counter(metrics, "calls_total") - 5.0).abs() < f64::EPSILON);
+    assert!(reload::counter(metrics, "others_total").abs() < f64::EPSILON);
 }

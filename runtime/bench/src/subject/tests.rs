@@ -18,6 +18,13 @@ fn resident_memory_is_read_in_mebibytes() {
 }
 
 #[test]
+fn processor_time_is_user_and_system_together() {
+    let stat = "17 (a ) (name) S 1 17 17 0 -1 4194560 100 0 0 0 250 31 7 8 20 0 5 0 1 2 3";
+    assert_eq!(processor_time(stat), Some(Duration::from_millis(2810)));
+    assert_eq!(processor_time("17 (roster) S 1"), None);
+}
+
+#[test]
 fn the_program_is_found_among_messages() {
     let messages = concat!(
         r#"{"reason":"compiler-artifact","target":{"name":"roster_host"},"executable":null}"#,
