@@ -154,7 +154,8 @@ impl Models {
         if let Some(embedder) = made.get(name) {
             return Ok(BoundEmbedder { embedder: Arc::clone(embedder), notice });
         }
-        let embedder = embeddings::build(EmbeddingsConfig::new(of_runtime(config)?, model), &self.http).map_err(fault)?;
+        let embedder =
+            embeddings::build(EmbeddingsConfig::new(of_runtime(config)?, model), &self.http).map_err(fault)?;
         made.insert(name.to_owned(), Arc::clone(&embedder));
         Ok(BoundEmbedder { embedder, notice })
     }
@@ -189,7 +190,11 @@ fn unknown(fault: ModelFault) -> NameFault {
 
 fn no_vectors(name: &str) -> NameFault {
     let message = format!("embedder `{name}` cannot be used: a demo model makes no vectors");
-    NameFault { code: "unknown_embedder", message, help: Some("write embedder = \"hash\", which needs no key".to_owned()) }
+    NameFault {
+        code: "unknown_embedder",
+        message,
+        help: Some("write embedder = \"hash\", which needs no key".to_owned()),
+    }
 }
 
 fn unset(variable: &str) -> NameFault {

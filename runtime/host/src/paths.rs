@@ -109,7 +109,8 @@ pub fn not_a_folder(file: &Path) -> Option<&Path> {
 }
 
 /// What to do about [`not_a_folder`].
-pub const NOT_A_FOLDER: &str = "move it away, so that a folder can be made there, or name another place under [storage]";
+pub const NOT_A_FOLDER: &str =
+    "move it away, so that a folder can be made there, or name another place under [storage]";
 
 enum Marker {
     None,

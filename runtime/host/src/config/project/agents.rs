@@ -87,13 +87,7 @@ pub(crate) fn registered_twice(line: &RegistryLine, first: &AgentId, file: &str,
     problem.help("a file holds one agent: delete one of the two lines").of(line.id.as_str())
 }
 
-fn read_one(
-    folder: &AgentsFolder,
-    line: &RegistryLine,
-    file: &str,
-    free: &[&str],
-    places: &Lines<'_>,
-) -> AgentFile {
+fn read_one(folder: &AgentsFolder, line: &RegistryLine, file: &str, free: &[&str], places: &Lines<'_>) -> AgentFile {
     let bytes = match folder.read(file) {
         Ok(bytes) => bytes,
         Err(failure) => {
