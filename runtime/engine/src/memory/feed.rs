@@ -5,7 +5,7 @@
 //! ```json
 //! {
 //!   "v": 1,
-//!   "agent": "docs-agent", "model": "openai/gpt-4o",
+//!   "agent": "docs-agent", "generation": 3, "fingerprint": "91d6df1b…", "model": "openai/gpt-4o",
 //!   "tokens": {"estimated": 812, "input": 799, "output": 41},
 //!   "system": [{"part": "instructions", "tokens": 20},
 //!              {"part": "working_memory", "tokens": 210, "scope": "resource", "version": 3},
@@ -32,8 +32,8 @@
 //! decided.
 
 use roster_model::feed::FeedRecord;
-use roster_model::id::{AgentId, TurnId};
-use roster_model::message::{Part, StoredMessage};
+use roster_model::id::TurnId;
+use roster_model::message::{Origin, Part, StoredMessage};
 use roster_model::provider::Usage;
 use roster_model::time::Timestamp;
 use roster_model::working::MemoryScope;
@@ -164,7 +164,7 @@ impl Feed {
 
     /// The record of one model call.
     #[must_use]
-    pub fn record(&self, turn: &TurnId, agent: &AgentId, call: &ModelCall) -> FeedRecord {
+    pub fn record(&self, turn: &TurnId, origin: &Origin, call: &ModelCall) -> FeedRecord {
         let mut tokens = json!({"estimated": self.tokens + call.tokens});
         for (name, count) in [("input", call.usage.input_tokens), ("output", call.usage.output_tokens)] {
             if let Some(count) = count {
@@ -173,7 +173,9 @@ impl Feed {
         }
         let record = [
             ("v", json!(1)),
-            ("agent", json!(agent.as_str())),
+            ("agent", json!(origin.agent.as_str())),
+            ("generation", json!(origin.generation)),
+            ("fingerprint", json!(origin.fingerprint)),
             ("model", json!(call.model)),
             ("tokens", tokens),
             ("system", json!(self.system)),

@@ -30,8 +30,8 @@ impl Turn {
         {
             self.name_thread(memory, title::prompt(&question, said));
         }
-        let agent = &self.request.agent.definition.id;
-        let feed = calls.iter().map(|call| feed.record(&self.id, agent, call)).collect();
+        let origin = self.origin();
+        let feed = calls.iter().map(|call| feed.record(&self.id, &origin, call)).collect();
         self.services.indexer.after(AfterTurn {
             memory: memory.clone(),
             key: self.request.key.clone(),

@@ -189,7 +189,7 @@ impl Turn {
         span.set("gen_ai.conversation.id", self.request.key.thread.as_str());
         span.set("roster.resource", self.request.key.resource.as_str());
         span.set("roster.turn", self.id.as_str());
-        span.set("roster.generation", agent.generation);
+        span.set("roster.generation", self.request.snapshot.generation);
         span.set("roster.fingerprint", agent.definition.fingerprint.as_str());
         span
     }
@@ -314,17 +314,18 @@ impl Turn {
         }
     }
 
-    fn answer_row(&self, parts: Vec<Part>, status: MessageStatus) -> Message {
-        let agent = &self.request.agent;
-        Message {
-            id: self.message.clone(),
-            origin: Some(Origin {
-                agent: agent.definition.id.clone(),
-                generation: agent.generation,
-                fingerprint: agent.definition.fingerprint.clone(),
-            }),
-            ..self.row(Role::Assistant, parts, status)
+    /// Which definition answers, and in which generation of the registry.
+    pub(super) fn origin(&self) -> Origin {
+        let definition = &self.request.agent.definition;
+        Origin {
+            agent: definition.id.clone(),
+            generation: self.request.snapshot.generation,
+            fingerprint: definition.fingerprint.clone(),
         }
+    }
+
+    fn answer_row(&self, parts: Vec<Part>, status: MessageStatus) -> Message {
+        Message { id: self.message.clone(), origin: Some(self.origin()), ..self.row(Role::Assistant, parts, status) }
     }
 
     /// What of the answer is stored: everything but the model's notes to itself.

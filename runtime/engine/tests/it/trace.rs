@@ -26,6 +26,9 @@ async fn a_turn_is_a_tree_of_spans() {
     assert!(spans.iter().all(|span| span.trace_id == root.trace_id && span.error.is_none()));
     assert_eq!(root.attributes["gen_ai.usage.input_tokens"], 14, "both model calls");
     assert_eq!(root.attributes["gen_ai.conversation.id"], "t");
+    let agent = world.registry.snapshot().serving().next().unwrap().clone();
+    assert_eq!(root.attributes["roster.generation"], 1);
+    assert_eq!(root.attributes["roster.fingerprint"], agent.definition.fingerprint.as_str());
     assert!(!spans.iter().any(|span| Value::Object(span.attributes.clone()).to_string().contains("Be brief")));
 }
 
