@@ -32,6 +32,19 @@ pub(crate) fn routes() -> Vec<Route> {
     routes
 }
 
+/// Messages of one body. More is no conversation, and would hold up everybody's writes when an empty thread is seeded.
+const MOST_MESSAGES: usize = 20_000;
+
+/// # Errors
+/// 400.
+fn check_count(messages: usize) -> Result<(), ApiError> {
+    if messages <= MOST_MESSAGES {
+        return Ok(());
+    }
+    Err(ApiError::invalid(format!("`messages` holds {messages} entries; at most {MOST_MESSAGES} are taken"))
+        .param("messages"))
+}
+
 /// The newest user message is what is asked; an empty one asks nothing.
 ///
 /// # Errors

@@ -1,5 +1,7 @@
 //! A listener at work: accepts connections, keeps slow ones from holding it, and drains.
 
+mod stall;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +15,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use roster_engine::turn::Services;
+use stall::Unstalled;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -27,6 +30,8 @@ use crate::http::peer::Peer;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// What hyper reads of a head before it gives up on it, with an empty answer. Above our own limit, whose answer says why.
 const HEAD_READ: usize = 2 * HEAD_LIMIT;
+/// A peer that takes no byte of what is sent to it for this long has left.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 /// What is left of interrupted turns goes out within this time; then connections are closed.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Pause after a failed accept: most often there are no file descriptors, which only waiting can mend.
@@ -132,7 +137,8 @@ impl Connection {
             route(router.clone(), peer, request)
         });
         let builder = builder();
-        let mut served = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
+        let mut served =
+            std::pin::pin!(builder.serve_connection(TokioIo::new(Unstalled::new(stream, WRITE_TIMEOUT)), service));
         // hyper's own head timeout begins only when the protocol is known, which takes bytes a slow client withholds.
         let mut first = std::pin::pin!(tokio::time::sleep(HEAD_TIMEOUT));
         let (mut waiting, mut quiet) = (true, false);

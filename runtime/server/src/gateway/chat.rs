@@ -84,6 +84,7 @@ fn thread(app: &App, named: Option<&str>) -> Result<ThreadId, ApiError> {
 }
 
 fn input(messages: Vec<WireMessage>) -> Result<Input, ApiError> {
+    super::check_count(messages.len())?;
     let mut read = Vec::with_capacity(messages.len());
     for (number, message) in messages.into_iter().enumerate() {
         let at = format!("messages.{number}");

@@ -179,3 +179,37 @@ async fn a_body_that_does_not_come_is_given_up() {
     let answer = send(&world.gateway, ask(Method::POST, "/api/chat", body)).await;
     assert_eq!(answer.plain_error(), (408, "body_timeout".into()));
 }
+
+#[tokio::test]
+async fn twenty_thousand_messages_are_taken_and_one_more_is_not() {
+    let world = World::new();
+    for path in DOORS {
+        for (count, status) in [(20_000, StatusCode::OK), (20_001, StatusCode::BAD_REQUEST)] {
+            let messages = vec![json!({"role": "user", "content": "a"}); count];
+            let answer = world.post(path, &json!({"model": "echo", "messages": messages})).await;
+            assert_eq!(answer.status, status, "{path} with {count}: {}", answer.text);
+            assert!(status.is_success() || answer.text.contains("at most 20000"), "{}", answer.text);
+        }
+    }
+}
+
+/// Many steps in one list, each result right behind its call, are read in one pass; a flood of calls in one is refused.
+#[tokio::test]
+async fn a_list_of_many_steps_is_read_in_one_pass() {
+    let world = World::new();
+    let call =
+        |id: usize| json!({"id": format!("c{id}"), "type": "function", "function": {"name": "x", "arguments": "{}"}});
+    let mut messages = vec![json!({"role": "user", "content": "go"})];
+    for id in 0..4_000 {
+        messages.push(json!({"role": "assistant", "tool_calls": [call(id)]}));
+        messages.push(json!({"role": "tool", "tool_call_id": format!("c{id}"), "content": "ok"}));
+    }
+    messages.push(json!({"role": "user", "content": "and now?"}));
+    let answer = world.post(DOORS[1], &json!({"model": "echo", "messages": messages})).await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
+    let calls: Vec<_> = (0..129).map(call).collect();
+    let messages = json!([{"role": "assistant", "tool_calls": calls}, {"role": "user", "content": "go"}]);
+    let answer = world.post(DOORS[1], &json!({"model": "echo", "messages": messages})).await;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST);
+    assert!(answer.text.contains("at most 128 are taken"), "{}", answer.text);
+}

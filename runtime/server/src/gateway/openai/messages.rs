@@ -7,9 +7,12 @@ use roster_model::message::{Part, Role, ToolCall, ToolResult};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::gateway::check_question;
 use crate::gateway::content::Content;
+use crate::gateway::{check_count, check_question};
 use crate::http::error::ApiError;
+
+/// Calls of one message.
+const MOST_CALLS: usize = 128;
 
 #[derive(Deserialize)]
 pub(super) struct WireMessage {
@@ -39,6 +42,7 @@ struct WireFunction {
 /// # Errors
 /// 400 naming the message at fault.
 pub(super) fn fold(messages: Vec<WireMessage>) -> Result<Input, ApiError> {
+    check_count(messages.len())?;
     let mut folded: Vec<InputMessage> = Vec::with_capacity(messages.len());
     for (number, message) in messages.into_iter().enumerate() {
         let at = format!("messages.{number}");
@@ -65,7 +69,12 @@ fn push(folded: &mut Vec<InputMessage>, role: Role, content: Content, at: &str) 
 
 fn assistant(folded: &mut Vec<InputMessage>, message: WireMessage, at: &str) -> Result<(), ApiError> {
     let mut parts = message.content.into_parts(at)?;
-    parts.extend(message.tool_calls.unwrap_or_default().into_iter().map(|call| Part::ToolCall(call.read())));
+    let calls = message.tool_calls.unwrap_or_default();
+    if calls.len() > MOST_CALLS {
+        let text = format!("`{at}.tool_calls` holds {} calls; at most {MOST_CALLS} are taken", calls.len());
+        return Err(ApiError::invalid(text).param(format!("{at}.tool_calls")));
+    }
+    parts.extend(calls.into_iter().map(|call| Part::ToolCall(call.read())));
     match folded.last_mut() {
         Some(InputMessage { role: Role::Assistant, parts: before })
             if matches!(before.last(), Some(Part::ToolResult(_))) =>
@@ -87,6 +96,19 @@ impl WireCall {
     }
 }
 
+/// The name of the newest call of this id, unless it has its result. Only the newest step is looked at: results follow
+/// their calls, and a step has a bounded number of them.
+fn open_call(parts: &[Part], id: &str) -> Option<String> {
+    for part in parts.iter().rev().take(2 * MOST_CALLS) {
+        match part {
+            Part::ToolCall(call) if call.id == id => return Some(call.name.clone()),
+            Part::ToolResult(result) if result.call_id == id => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
 fn tool(folded: &mut [InputMessage], message: WireMessage, at: &str) -> Result<(), ApiError> {
     let refuse = |text: &str| ApiError::invalid(text).param(format!("{at}.tool_call_id"));
     let Some(id) = message.tool_call_id else {
@@ -95,12 +117,7 @@ fn tool(folded: &mut [InputMessage], message: WireMessage, at: &str) -> Result<(
     let Some(InputMessage { role: Role::Assistant, parts }) = folded.last_mut() else {
         return Err(refuse("a message of role `tool` must follow the assistant message that called it"));
     };
-    let answered = parts.iter().any(|part| matches!(part, Part::ToolResult(result) if result.call_id == id));
-    let called = parts.iter().rev().find_map(|part| match part {
-        Part::ToolCall(call) if call.id == id => Some(call.name.clone()),
-        _ => None,
-    });
-    let Some(name) = called.filter(|_| !answered) else {
+    let Some(name) = open_call(parts, &id) else {
         return Err(refuse("`tool_call_id` names no open call of the assistant message before it"));
     };
     let words = message.content.into_parts(at)?.into_iter().filter_map(|part| match part {
