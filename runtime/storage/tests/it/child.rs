@@ -24,37 +24,47 @@ pub(crate) struct Process {
     child: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
+    /// The folder its binary was copied to.
+    _own: Option<tempfile::TempDir>,
+}
+
+fn own_path() -> std::path::PathBuf {
+    std::env::current_exe().expect("own path")
 }
 
 impl Process {
     /// Starts a child that does `task` on `database`.
     pub(crate) fn start(task: &str, database: &Path) -> Self {
-        Self::start_with(task, database, |_| {})
+        Self::start_command(Command::new(own_path()), task, database, None)
     }
 
     /// The same as a user without rights; the superuser writes everywhere, an ordinary user is one already.
     #[cfg(unix)]
     pub(crate) fn start_unprivileged(task: &str, database: &Path) -> Self {
-        use std::os::unix::fs::MetadataExt;
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
         use std::os::unix::process::CommandExt;
         let own = tempfile::tempdir().expect("temp folder");
-        let superuser = std::fs::metadata(own.path()).expect("metadata").uid() == 0;
-        Self::start_with(task, database, |command| {
-            if superuser {
-                command.uid(65_534).gid(65_534);
-            }
-        })
+        if std::fs::metadata(own.path()).expect("metadata").uid() != 0 {
+            return Self::start(task, database);
+        }
+        // The build may lie below a folder of the superuser's alone, where nobody else can start it.
+        let copy = own.path().join("it");
+        std::fs::copy(own_path(), &copy).expect("copied");
+        for path in [own.path(), &copy] {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("permitted");
+        }
+        let mut command = Command::new(copy);
+        command.uid(65_534).gid(65_534).current_dir("/");
+        Self::start_command(command, task, database, Some(own))
     }
 
-    fn start_with(task: &str, database: &Path, prepare: impl FnOnce(&mut Command)) -> Self {
-        let mut command = Command::new(std::env::current_exe().expect("own path"));
+    fn start_command(mut command: Command, task: &str, database: &Path, own: Option<tempfile::TempDir>) -> Self {
         command.args(["child::entry", "--exact", "--nocapture", "--test-threads=1"]);
         command.env(TASK, task).env(DATABASE, database);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        prepare(&mut command);
         let mut child = command.spawn().expect("child starts");
         let (to, from) = (child.stdin.take().expect("stdin"), child.stdout.take().expect("stdout"));
-        Self { child, to, from: BufReader::new(from) }
+        Self { child, to, from: BufReader::new(from), _own: own }
     }
 
     /// The next line the child reports; `None` once it has ended.
