@@ -103,16 +103,9 @@ async fn accept(
 
 fn builder() -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .max_buf_size(HEAD_READ)
-        .http2()
-        .timer(TokioTimer::new())
-        .max_header_list_size(64 * 1024)
-        .keep_alive_interval(Some(Duration::from_secs(30)));
-    builder
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(HEAD_READ);
+    // No HTTP/2 on clear text: a peer that never opens its window takes nothing without ever stalling the socket.
+    builder.http1_only()
 }
 
 /// What a connection is and when it ends.

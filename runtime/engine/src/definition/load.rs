@@ -149,6 +149,12 @@ fn instructions_file(
         }
     };
     match decode(&format!("agents/{path}"), &bytes) {
+        // Never meant: most often an editor that has truncated the file and not written it yet.
+        Ok(text) if text.trim().is_empty() => {
+            let problem = checker.error("empty", node.span(), format!("`{path}` is empty"));
+            problem.help = Some("write there what the agent is to do".to_owned());
+            None
+        }
         Ok(text) => Some(Words { text: text.clone(), file: Some(text) }),
         Err(problem) => {
             checker.problems.push(*problem);

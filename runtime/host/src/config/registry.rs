@@ -79,7 +79,7 @@ fn read_lines(registry: &mut LoadedRegistry) {
 }
 
 /// After so many rounds of blanking the file is no registry.
-const MOST_ROUNDS: usize = 100;
+const MOST_ROUNDS: usize = 10;
 
 fn without(text: &str, broken: &HashSet<usize>) -> String {
     let blank =

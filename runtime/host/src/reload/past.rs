@@ -26,6 +26,11 @@ impl Ledger {
         Self { store, handle, pinned: false, failure: None }
     }
 
+    /// Reads the pins again with the next reload: another process of the project may have changed them.
+    pub(super) fn forget_pins(&mut self) {
+        self.pinned = false;
+    }
+
     /// Fills in what is needed to serve what cannot be served from files.
     pub(super) fn recall(&mut self, past: &mut Past, world: &World, previous: &Snapshot) {
         let Some(store) = self.store.clone() else { return };
@@ -35,7 +40,7 @@ impl Ledger {
                 Ok(versions) => {
                     self.pinned = true;
                     let loaded = versions.iter().filter_map(|version| Some((version.agent.clone(), usable(version)?)));
-                    past.pins.extend(loaded);
+                    past.pins = loaded.collect();
                 }
                 Err(error) => self.failure = Some(error.to_string()),
             }

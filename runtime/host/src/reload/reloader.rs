@@ -148,6 +148,7 @@ impl Reloader {
         if manual {
             self.cause = Some(if signal { "signal" } else { "request" });
             self.rearm(true);
+            self.ledger.forget_pins();
             self.world.read_all(now, false);
         }
         self.look(now);

@@ -1,5 +1,6 @@
 //! Copies of threads, forks included, and threads that change their owner.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::Extension;
@@ -60,14 +61,14 @@ struct Options {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Filter {
-    message_ids: Option<Vec<String>>,
+    message_ids: Option<HashSet<String>>,
     start_date: Option<Timestamp>,
     end_date: Option<Timestamp>,
 }
 
 impl Filter {
     fn takes(&self, id: &MessageId, at: Timestamp) -> bool {
-        self.message_ids.as_ref().is_none_or(|ids| ids.iter().any(|wanted| wanted == id.as_str()))
+        self.message_ids.as_ref().is_none_or(|ids| ids.contains(id.as_str()))
             && self.start_date.is_none_or(|start| at >= start)
             && self.end_date.is_none_or(|end| at <= end)
     }

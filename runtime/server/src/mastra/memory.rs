@@ -133,12 +133,13 @@ async fn messages(
     let read = match filter {
         None => {
             let query = MessageQuery { direction, offset: paging.offset(), limit: paging.limit(), before: None };
-            app.store.messages(&key, query).await
+            whole(&app, &key, query).await
         }
         Some(filter) => passing(&app, &key, direction, &filter, paging).await,
     };
     let mut page = read.map_err(|error| match error.kind {
         StoreErrorKind::NotFound => owner::no_thread(),
+        StoreErrorKind::Invalid => ApiError::invalid(error.message),
         _ => error.into(),
     })?;
     if order.is_none() {
@@ -152,6 +153,30 @@ async fn messages(
         has_more: paging.has_more(page.rows.len(), page.total),
         ui_messages: None,
     }))
+}
+
+/// Reads of one page: the store ends a read where it holds 8 MiB, and a page by number must not lose what follows.
+const MOST_READS: usize = 8;
+
+/// The page as a whole, however many reads it takes.
+async fn whole(app: &App, key: &ThreadKey, query: MessageQuery) -> Result<Page<StoredMessage>, StoreError> {
+    let mut page = app.store.messages(key, query.clone()).await?;
+    for _ in 1..MOST_READS {
+        let read = page.rows.len();
+        if page.next.is_none() || read >= query.limit {
+            return Ok(page);
+        }
+        let rest = MessageQuery { offset: query.offset + read as u64, limit: query.limit - read, ..query.clone() };
+        let more = app.store.messages(key, rest).await?;
+        page.rows.extend(more.rows);
+        page.next = more.next;
+    }
+    // Nothing is passed over in silence.
+    if page.next.is_some() && page.rows.len() < query.limit {
+        let text = format!("the page is larger than {} MiB; ask with a smaller `perPage`", 8 * MOST_READS);
+        return Err(StoreError::new(StoreErrorKind::Invalid, text));
+    }
+    Ok(page)
 }
 
 /// The page of those messages that pass the filter; the thread is walked.

@@ -32,6 +32,9 @@ pub(super) fn routes(access: Access) -> Vec<Route> {
     ]
 }
 
+/// Messages of one call: a larger batch would hold up everybody's writes.
+const MOST_SAVED: usize = 10_000;
+
 #[derive(Deserialize)]
 struct Batch {
     messages: Vec<Saved>,
@@ -56,6 +59,10 @@ async fn save(
     Body(batch): Body<Batch>,
 ) -> Result<Response, ApiError> {
     request::remembering(&app, &params)?;
+    if batch.messages.len() > MOST_SAVED {
+        let text = format!("`messages` holds {} entries; at most {MOST_SAVED} are saved at once", batch.messages.len());
+        return Err(ApiError::invalid(text));
+    }
     let mut read: Vec<(Place, Message)> = Vec::with_capacity(batch.messages.len());
     for (number, saved) in batch.messages.into_iter().enumerate() {
         let at = format!("messages.{number}");

@@ -229,3 +229,14 @@ fn a_large_file_of_noise_costs_no_minutes() {
     assert_eq!(loaded.problems.len(), 101);
     assert_eq!(loaded.problems.last().map(|problem| problem.code), Some("more_problems"));
 }
+
+/// An editor that has truncated the file and not written it yet: never taken for what the agent is to do.
+#[test]
+fn an_empty_instructions_file_is_an_error() {
+    for text in ["", " \n"] {
+        let read = |_: &str| Ok(text.as_bytes().to_vec());
+        let loaded = load_agent("agents/a.toml", b"id = \"a\"\ninstructions_file = \"a.md\"\n", &read);
+        assert!(loaded.definition.is_none());
+        assert_eq!(loaded.problems[0].to_string(), "agents/a.toml:2:21: error[empty]: `a.md` is empty");
+    }
+}
