@@ -55,7 +55,7 @@ fn told(root: &Path, id: &AgentId, file: &str, line_file: &str) -> String {
     };
     format!(
         "made `{file}`\nadded `{} = \"{line_file}\"` to `{REGISTRY_FILE}`\nnext:\n{schema}  edit its instructions\n  \
-         roster check\n  roster chat {id} \"Hello\"\nA runtime that is serving knows it after its next start.\n",
+         roster check\n  roster chat {id} \"Hello\"\nA runtime that is serving takes it up by itself.\n",
         key(id.as_str()),
     )
 }

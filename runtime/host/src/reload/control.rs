@@ -133,6 +133,7 @@ fn reloader(
         times: Times::new(Instant::now()),
         cause: None,
         waiting: Vec::new(),
+        late: Vec::new(),
         places: Places::default(),
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use roster_engine::registry::{AdminEvent, Catalog, Registry};
+use roster_engine::registry::{AdminEvent, Catalog, Change, Registry};
 use roster_engine::turn::Services;
 use tokio::sync::broadcast;
 use tokio::time::Instant;
@@ -61,6 +61,8 @@ pub(super) struct Reloader {
     /// Why the next reload will happen.
     pub(super) cause: Option<&'static str>,
     pub(super) waiting: Vec<(Instant, Reply)>,
+    /// What changed since the first of them asked.
+    pub(super) late: Vec<Change>,
     pub(super) places: Places,
 }
 
@@ -158,6 +160,10 @@ impl Reloader {
         }
         if manual || self.world.changed {
             let report = self.reload(self.cause.unwrap_or("watch"), now, manual);
+            let asked = !requests.is_empty() && self.world.is_waiting_for_missing();
+            if asked || !self.waiting.is_empty() {
+                self.late.extend(report.changes.clone());
+            }
             self.answer_now(requests, report);
         }
         if self.world.due().is_none() {
@@ -224,7 +230,7 @@ impl Reloader {
         }
         let over = self.waiting.iter().any(|(deadline, _)| *deadline <= now);
         if over || !self.world.is_waiting_for_missing() {
-            let report = self.last_report();
+            let report = Report { changes: std::mem::take(&mut self.late), ..self.last_report() };
             for (_, reply) in std::mem::take(&mut self.waiting) {
                 drop(reply.send(Ok(report.clone())));
             }
