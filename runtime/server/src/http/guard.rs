@@ -9,7 +9,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 use http::header::{CONNECTION, HeaderValue};
-use http::{StatusCode, Uri, Version};
+use http::{StatusCode, Uri};
 use roster_engine::turn::TurnRefused;
 
 use crate::app::{App, Auth, HttpConfig};
@@ -68,8 +68,8 @@ impl Gate {
 /// The middleware.
 pub(crate) async fn guard(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
     let uri = request.uri().clone();
-    // A connection kept now would keep the runtime. (HTTP/2 says so in its own way.)
-    let closes = gate.app.services.draining.is_cancelled() && request.version() <= Version::HTTP_11;
+    // A connection kept now would keep the runtime.
+    let closes = gate.app.services.draining.is_cancelled();
     let mut response = answer(&gate, &uri, request, next).await;
     if closes {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
