@@ -17,6 +17,7 @@ const LONG_FILES: &[&str] = &[];
 /// What a room may import of ours. Drivers never import each other.
 const IMPORTS: &[(&str, &[&str])] = &[
     ("model", &[]),
+    ("abi", &[]),
     ("engine", &["model"]),
     ("storage", &["model"]),
     ("provider", &["model"]),
