@@ -109,6 +109,9 @@ pub struct Completion {
     pub messages: Vec<PromptMessage>,
     /// Tools offered; fixed at registration.
     pub tools: Arc<[OfferedTool]>,
+    /// JSON Schema that the answer's text should be a JSON document of. Dialects ask the provider to keep to it; only
+    /// who reads the answer can know whether it did.
+    pub output_schema: Option<Arc<Value>>,
     /// Settings.
     pub settings: ModelSettings,
 }

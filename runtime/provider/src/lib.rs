@@ -17,6 +17,7 @@ mod endpoint;
 mod openai;
 mod refusal;
 mod retry;
+mod schema;
 mod secrets;
 mod sse;
 #[cfg(test)]

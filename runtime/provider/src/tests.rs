@@ -80,7 +80,13 @@ pub(crate) fn user(text: &str) -> PromptMessage {
 }
 
 pub(crate) fn completion(messages: Vec<PromptMessage>) -> Completion {
-    Completion { model: "m".to_owned(), messages, tools: Arc::from([]), settings: ModelSettings::default() }
+    Completion {
+        model: "m".to_owned(),
+        messages,
+        tools: Arc::from([]),
+        output_schema: None,
+        settings: ModelSettings::default(),
+    }
 }
 
 pub(crate) fn hello() -> Completion {

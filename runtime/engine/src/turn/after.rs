@@ -92,6 +92,7 @@ async fn ask(services: &Services, bound: &BoundModel, prompt: &str) -> Result<St
             PromptMessage::User(vec![UserPart::Text(prompt.to_owned())]),
         ],
         tools: Arc::default(),
+        output_schema: None,
         settings: ModelSettings::default(),
     };
     let mut stream = bound.provider.complete(completion).await?;

@@ -53,7 +53,7 @@ impl Context {
             Some(_) => agent.tools.offered(),
             None => agent.tools.offered_without_memory(),
         };
-        Completion { model: model.to_owned(), messages, tools, settings: self.settings.clone() }
+        Completion { model: model.to_owned(), messages, tools, output_schema: None, settings: self.settings.clone() }
     }
 }
 

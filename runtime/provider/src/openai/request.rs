@@ -10,6 +10,8 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use crate::schema::is_strict;
+
 /// Options never replace these: the turn alone decides them.
 const PROTECTED: [&str; 4] = ["model", "messages", "stream", "tools"];
 
@@ -35,7 +37,7 @@ struct Body<'a> {
 
 impl Serialize for Body<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Completion { model, tools, settings, .. } = self.completion;
+        let Completion { model, tools, output_schema, settings, .. } = self.completion;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("model", model)?;
         map.serialize_entry("messages", &self.messages)?;
@@ -43,7 +45,9 @@ impl Serialize for Body<'_> {
         if !tools.is_empty() {
             map.serialize_entry("tools", &Tools(tools))?;
         }
-        settings_entries(&mut Entries { map: &mut map, settings }, self.stream, !tools.is_empty())?;
+        let mut entries = Entries { map: &mut map, settings };
+        entries.put("response_format", output_schema.as_deref().map(response_format))?;
+        settings_entries(&mut entries, self.stream, !tools.is_empty())?;
         for (name, value) in &settings.provider_options {
             // Without tools of the turn's own, a server-side tool may be passed through.
             if !PROTECTED.contains(&name.as_str()) || (name == "tools" && tools.is_empty()) {
@@ -88,6 +92,24 @@ fn settings_entries<M: SerializeMap>(
     entries.put("presence_penalty", settings.presence_penalty)?;
     entries.put("frequency_penalty", settings.frequency_penalty)?;
     entries.put("reasoning_effort", settings.reasoning_effort.as_ref())
+}
+
+#[derive(Serialize)]
+struct ResponseFormat<'a> {
+    r#type: &'static str,
+    json_schema: JsonSchema<'a>,
+}
+
+#[derive(Serialize)]
+struct JsonSchema<'a> {
+    name: &'static str,
+    strict: bool,
+    schema: &'a Value,
+}
+
+fn response_format(schema: &Value) -> ResponseFormat<'_> {
+    let json_schema = JsonSchema { name: "answer", strict: is_strict(schema), schema };
+    ResponseFormat { r#type: "json_schema", json_schema }
 }
 
 #[derive(Serialize)]

@@ -156,3 +156,17 @@ fn every_choice_of_tools() {
         assert_eq!(body(&completion, true)["tool_choice"], expected);
     }
 }
+
+#[test]
+fn a_schema_of_the_answer() {
+    let mut completion = hello();
+    let schema = json!({"type": "object", "properties": {"kg": {"type": "number"}}, "required": ["kg"],
+        "additionalProperties": false});
+    completion.output_schema = Some(Arc::new(schema.clone()));
+    assert_eq!(
+        body(&completion, true)["response_format"],
+        json!({"type": "json_schema", "json_schema": {"name": "answer", "strict": true, "schema": schema}})
+    );
+    completion.settings.provider_options = object(json!({"response_format": {"type": "json_object"}}));
+    assert_eq!(body(&completion, true)["response_format"], json!({"type": "json_object"}), "an option replaces it");
+}
