@@ -25,7 +25,8 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("testkit", &["model"]),
     ("server", &["model", "engine"]),
     ("embed", &["model"]),
-    ("host", &["model", "engine", "storage", "provider", "tools", "embed", "server"]),
+    ("plugin", &["model", "abi"]),
+    ("host", &["model", "engine", "storage", "provider", "tools", "embed", "plugin", "server"]),
     ("bench", &["model", "testkit"]),
 ];
 

@@ -1,0 +1,134 @@
+//! From a staged copy to a healthy instance: the one sequence, in the runtime's process and in a plugin's own.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use roster_abi::contract::{Description, kind};
+use serde_json::{Map, Value};
+
+use crate::instance::{Instance, Loaded, Surroundings};
+use crate::preflight::Manifest;
+use crate::refusal::{Refusal, RefusalKind};
+
+/// What to launch.
+pub(crate) struct Launch<'a> {
+    /// The staged copy.
+    pub(crate) path: &'a Path,
+    pub(crate) manifest: &'a Manifest,
+    pub(crate) config: &'a Map<String, Value>,
+    /// Threads for calls that block.
+    pub(crate) threads: usize,
+    /// The plugin's key, for names of threads.
+    pub(crate) key: &'a str,
+}
+
+/// How long a plugin that did not come up may take to go away.
+const UNDO: Duration = Duration::from_secs(1);
+/// The most contributions of one plugin.
+const MOST: usize = 1_000;
+
+impl Launch<'_> {
+    /// Opens, checks the configuration against the plugin's schema before any of its state exists, creates, and asks
+    /// for its health.
+    pub(crate) fn run(&self, around: Surroundings) -> Result<(Arc<Instance>, Description), Refusal> {
+        let loaded = Loaded::open(self.path, self.manifest, around)?;
+        let facts = read(&loaded.describe()?)?;
+        fits(&facts.config_schema, self.config)?;
+        let config = Value::Object(self.config.clone()).to_string();
+        let instance = loaded.create(config.as_bytes(), self.threads, self.key)?;
+        let well = instance.describe().and_then(|bytes| read(&bytes)).and_then(|description| {
+            instance.health()?;
+            Ok(description)
+        });
+        match well {
+            Ok(description) => Ok((instance, description)),
+            Err(refusal) => {
+                instance.destroy(UNDO);
+                Err(refusal)
+            }
+        }
+    }
+}
+
+/// Reads and checks a description.
+pub(crate) fn read(bytes: &[u8]) -> Result<Description, Refusal> {
+    let broken = |what: String| {
+        Refusal::new(
+            RefusalKind::Abi,
+            format!("describes itself in a way that cannot be read: {what}"),
+            "tell its author",
+        )
+    };
+    let description: Description = serde_json::from_slice(bytes).map_err(|error| broken(error.to_string()))?;
+    if description.contributes.len() > MOST {
+        return Err(broken(format!("{} contributions, more than {MOST}", description.contributes.len())));
+    }
+    let mut seen = std::collections::HashSet::new();
+    for one in &description.contributes {
+        let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        if one.id.is_empty() || one.id.len() > 64 || !one.id.chars().all(legal) {
+            return Err(broken(format!("`{}` is no id of a contribution", one.id.escape_debug())));
+        }
+        if !seen.insert((&one.kind, &one.id)) {
+            return Err(broken(format!("the {} `{}` is there twice", one.kind, one.id)));
+        }
+        for schema in [&one.input_schema, &one.output_schema, &one.config_schema].into_iter().flatten() {
+            if let Err(error) = jsonschema::validator_for(schema) {
+                return Err(broken(format!("a schema of `{}` is no JSON Schema: {error}", one.id)));
+            }
+        }
+        if one.kind == kind::TOOL && one.input_schema.as_ref().is_some_and(|schema| !schema.is_object()) {
+            return Err(broken(format!("the input schema of `{}` is no object", one.id)));
+        }
+    }
+    Ok(description)
+}
+
+/// Checks a configuration against the plugin's schema.
+fn fits(schema: &Value, config: &Map<String, Value>) -> Result<(), Refusal> {
+    if schema.is_null() {
+        return Ok(());
+    }
+    let validator = jsonschema::validator_for(schema).map_err(|error| {
+        Refusal::new(RefusalKind::Abi, format!("its schema of the configuration is none: {error}"), "tell its author")
+    })?;
+    let value = Value::Object(config.clone());
+    let faults: Vec<String> = validator
+        .iter_errors(&value)
+        .take(8)
+        .map(|error| match error.instance_path().as_str() {
+            "" => error.to_string(),
+            place => format!("`{}`: {}", place.trim_start_matches('/').replace('/', "."), masked(&error)),
+        })
+        .collect();
+    if faults.is_empty() {
+        return Ok(());
+    }
+    let message = format!("its configuration is not what it asks for: {}", faults.join("; "));
+    let help = "`roster plugins inspect` shows the schema; the values stand in the plugin's `config` table";
+    Err(Refusal::new(RefusalKind::Config, message, help))
+}
+
+/// The value may be a secret.
+fn masked(error: &jsonschema::ValidationError<'_>) -> String {
+    error.masked_with("the value").to_string()
+}
+
+/// Runs a step of the plugin's own on a thread, and stops waiting after `timeout`: what hangs is left behind.
+pub(crate) fn within<T: Send + 'static>(
+    timeout: Duration,
+    name: &str,
+    run: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, Refusal> {
+    let (send, receive) = std::sync::mpsc::channel();
+    let body = move || drop(send.send(run()));
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(body)
+        .map_err(|error| Refusal::system("no thread", &error))?;
+    receive.recv_timeout(timeout).unwrap_or_else(|_| {
+        let message = format!("did not start within {} ms", timeout.as_millis());
+        Err(Refusal::new(RefusalKind::Start, message, "see its log lines above, or raise its `start_timeout`"))
+    })
+}

@@ -1,0 +1,12 @@
+//! The plugin room's tests against real libraries, built by the system's C compiler.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "tests fail by panicking, and read files"
+)]
+
+mod bytes;
+mod inside;
+mod liar;
+mod world;
