@@ -112,11 +112,13 @@ pub struct Host {
     ),
     /// `kind` is `EV_*`. From a BLOCKING call a CHUNK waits for room; else `E_BUSY`, and `writable` comes later.
     pub emit: unsafe extern "C" fn(ctx: *mut c_void, call: u64, kind: u32, payload: *const Payload) -> i32,
-    /// Exactly once per accepted call, inside `call` or later, from any thread.
+    /// Exactly once per accepted call, inside `call` or later, from any thread. `E_TOO_LARGE`: nothing was taken, the
+    /// call is still open.
     pub complete: unsafe extern "C" fn(ctx: *mut c_void, call: u64, status: i32, payload: *const Payload) -> i32,
     /// 0, or `CANCEL_*`; `E_NO_SUCH_CALL` for an id that is done.
     pub cancelled: unsafe extern "C" fn(ctx: *mut c_void, call: u64) -> i32,
     /// Asks a host service; `req` is chosen by the plugin and comes back in `reply`, exactly once if this gives `OK`.
+    /// `call` is the call it is asked for, or 0. Not before `create` returned: there is nobody to reply to.
     pub request:
         unsafe extern "C" fn(ctx: *mut c_void, call: u64, req: u64, service: Slice, payload: *const Payload) -> i32,
     /// Milliseconds since 1970-01-01T00:00:00Z.

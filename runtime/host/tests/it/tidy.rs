@@ -18,6 +18,7 @@ const LONG_FILES: &[&str] = &[];
 const IMPORTS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("abi", &[]),
+    ("sdk", &["abi"]),
     ("engine", &["model"]),
     ("storage", &["model"]),
     ("provider", &["model"]),
