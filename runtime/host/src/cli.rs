@@ -6,8 +6,10 @@ mod chat;
 mod check;
 mod doctor;
 mod erase;
+mod import;
 mod models;
 mod new_agent;
+mod progress;
 mod reload;
 mod running;
 mod schema;
@@ -92,6 +94,11 @@ enum Command {
     Why(WhyArgs),
     /// Removes everything of an owner: threads, messages, working memory, the recall index.
     Erase(EraseArgs),
+    /// Takes over what another runtime stored, also while a runtime serves.
+    Import {
+        #[command(subcommand)]
+        what: Import,
+    },
     /// Copies the sessions database, also while a runtime serves.
     Backup {
         /// The copy to make; it must not exist.
@@ -170,6 +177,33 @@ struct EraseArgs {
     /// Says that this is meant: it cannot be undone.
     #[arg(long)]
     yes: bool,
+}
+
+/// Whose data can be taken over.
+#[derive(Debug, Subcommand)]
+enum Import {
+    /// Imports threads, messages and working memories of a Mastra LibSQL or SQLite file; nothing in it is changed.
+    Mastra(ImportArgs),
+}
+
+/// What to import, and how.
+#[derive(Debug, Args)]
+struct ImportArgs {
+    /// The file, such as `mastra.db`.
+    file: PathBuf,
+    /// Only tells what would be imported.
+    #[arg(long)]
+    dry_run: bool,
+    /// Gives an owner of the file another name here; may be repeated. An owner named like an agent becomes that
+    /// agent's own resource without being asked for.
+    #[arg(long, value_name = "OLD=NEW")]
+    resource: Vec<String>,
+    /// The agent to list threads under whose agent the file does not tell.
+    #[arg(long, value_name = "ID")]
+    agent: Option<String>,
+    /// How to print what became of it.
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: Format,
 }
 
 /// How to serve.
@@ -282,6 +316,7 @@ impl Cli {
             Command::Models { what } => models::run(root, what.as_ref()),
             Command::Why(args) => why::run(root, &args),
             Command::Erase(args) => erase::run(root, &args),
+            Command::Import { what: Import::Mastra(args) } => import::run(root, &args),
             Command::Backup { file } => backup::back_up(root, &file),
             Command::Restore { file } => backup::restore(root, &file),
         }

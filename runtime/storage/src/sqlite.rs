@@ -15,6 +15,7 @@ mod inspect;
 mod integrity;
 mod keeper;
 mod ledger;
+mod mastra;
 mod memory;
 mod message;
 mod observation;
@@ -35,6 +36,9 @@ pub use copy::{RestoreError, restore};
 pub use error::{OpenError, OpenErrorKind};
 pub use inspect::{FileState, Inspection, inspect, inspect_observations};
 pub use integrity::{Counts, Integrity, check_integrity};
+pub use mastra::{
+    Count, ImportError, ImportOptions, ImportReport, NewOwner, Noun, Progress, Skipped, try_import_mastra,
+};
 pub use observation::{ObservationOptions, SqliteObservations, open_observations};
 pub use open::{Options, Trial, open};
 pub use store::SqliteStore;

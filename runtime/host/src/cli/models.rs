@@ -1,7 +1,5 @@
 //! `roster models`: what can be named as a model or an embedder, and the import of weights.
 
-mod progress;
-
 use std::fmt::Write as _;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -11,7 +9,7 @@ use roster_embed::local::import::{HINT, ImportError};
 use roster_embed::local::{import, is_imported};
 use serde_json::json;
 
-use self::progress::Told;
+use super::progress::Told;
 use super::{ModelsCommand, running};
 use crate::assemble::{self, Project};
 use crate::embedders::LOCAL_WEIGHTS;
@@ -58,9 +56,9 @@ fn bring_in(root: &Path, from: &Path) -> Result<Exit, HostError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(models);
         made.map_err(|error| HostError::environment(format!("`{}` cannot be made: {error}", models.display())))?;
     }
-    let mut told = Told::new();
-    let imported = import(from, &weights, &mut |progress| told.tell(progress));
-    told.end();
+    let mut told = Told::new("unpacking the weights");
+    let imported = import(from, &weights, &mut |progress| told.tell(progress.done, progress.total));
+    drop(told);
     imported.map_err(|error| not_imported(from, &error))?;
     let mut text = format!("imported into {LOCAL_WEIGHTS}, {}\n", size_of(&weights));
     let serving = running::ask(root, &json!({"command": "reload"})).len();

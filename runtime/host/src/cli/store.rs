@@ -1,6 +1,6 @@
 //! The sessions database, opened by commands that look into it while runtimes may be serving.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use roster_storage::sqlite::{self, Options, SqliteStore};
@@ -27,7 +27,19 @@ pub(super) fn opened(project: &Project) -> Result<SqliteStore, HostError> {
         let message = format!("there is no sessions database yet: `{}`", database.display());
         return Err(HostError::environment(message).hint("it is made when `roster` first serves"));
     }
-    sqlite::open(&database, &Options::new(Arc::new(SystemClock))).map_err(|error| {
+    at(&database)
+}
+
+/// The same, made where there is none yet.
+///
+/// # Errors
+/// [`HostError`] when it cannot be made or used.
+pub(super) fn opened_or_made(project: &Project) -> Result<SqliteStore, HostError> {
+    at(&database(project)?)
+}
+
+fn at(database: &Path) -> Result<SqliteStore, HostError> {
+    sqlite::open(database, &Options::new(Arc::new(SystemClock))).map_err(|error| {
         let (message, hint) = told(&error);
         hint.into_iter().fold(HostError::environment(format!("sessions database {message}")), HostError::hint)
     })

@@ -15,6 +15,7 @@ mod backup;
 mod chat;
 mod check;
 mod definitions;
+mod import;
 mod memory;
 mod reload;
 mod restart;

@@ -121,7 +121,7 @@ fn may_write(path: &Path) -> std::io::Result<()> {
 }
 
 /// A view of the file with its log, if it has one.
-fn view(path: &Path) -> rusqlite::Result<Connection> {
+pub(super) fn view(path: &Path) -> rusqlite::Result<Connection> {
     let shared_index = copy::beside(path, "-shm").exists();
     if shared_index || copy::has_log(path) { open::undisturbing(path, shared_index) } else { open::immutable(path) }
 }

@@ -76,8 +76,25 @@ fn read(connection: &Connection, scope: &MemoryScope) -> Outcome<Option<WorkingM
     Ok(found.optional()?)
 }
 
+/// What was ever written: nothing, or a text, which `None` stands for once it was cleared.
+pub(super) fn ever(connection: &Connection, scope: &MemoryScope) -> Outcome<Option<Option<String>>> {
+    let found = match scope {
+        MemoryScope::Thread(key) => {
+            let sql = "SELECT w.text FROM threads t JOIN working_threads w ON w.thread = t.number \
+                       WHERE t.resource = ?1 AND t.id = ?2 AND t.dead = 0";
+            let values = (key.resource.as_str(), key.thread.as_str());
+            connection.prepare_cached(sql)?.query_row(values, |row| row.get(0))
+        }
+        MemoryScope::Resource(resource) => {
+            let sql = "SELECT text FROM working_owners WHERE resource = ?1";
+            connection.prepare_cached(sql)?.query_row([resource.as_str()], |row| row.get(0))
+        }
+    };
+    Ok(found.optional()?)
+}
+
 /// Compares and swaps; the writer is alone, so nothing comes in between.
-fn set(group: &Group<'_>, scope: &MemoryScope, text: Option<&str>, seen: u64, now: i64) -> Outcome<u64> {
+pub(super) fn set(group: &Group<'_>, scope: &MemoryScope, text: Option<&str>, seen: u64, now: i64) -> Outcome<u64> {
     let there = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, bool>(1)?));
     let known = |sql: &str, name: &dyn rusqlite::ToSql| -> Outcome<Option<(i64, bool)>> {
         Ok(group.connection.prepare_cached(sql)?.query_row([name], there).optional()?)

@@ -73,6 +73,11 @@ impl Encoded {
         messages.into_iter().map(Self::new).collect()
     }
 
+    /// The bytes of what is stored of it beside ids and dates.
+    pub(super) fn stored_bytes(&self) -> usize {
+        self.parts.len() + self.metadata.as_ref().map_or(0, String::len)
+    }
+
     /// The agent that wrote it, for assistant messages that know.
     pub(super) fn author(&self) -> Option<&AgentId> {
         self.message.origin.as_ref().filter(|_| self.message.role == Role::Assistant).map(|origin| &origin.agent)

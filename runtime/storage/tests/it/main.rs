@@ -14,6 +14,7 @@ mod index;
 mod inspect;
 mod ledger;
 mod log;
+mod mastra;
 mod modes;
 mod observation;
 mod old;
