@@ -7,7 +7,7 @@ fn content(value: &Value) -> Content {
     read(&value.to_string(), Role::Assistant, true).expect("legal")
 }
 
-fn parts(parts: Value) -> Vec<Part> {
+fn parts(parts: &Value) -> Vec<Part> {
     let content = content(&json!({"format": 2, "parts": parts}));
     assert!(!content.unread, "{content:?}");
     content.parts
@@ -25,7 +25,7 @@ fn result(id: &str, name: &str, output: Value, is_error: bool) -> Part {
 #[test]
 fn every_known_part_is_read() {
     assert_eq!(
-        parts(json!([
+        parts(&json!([
             {"type": "step-start", "createdAt": 1, "model": "fake/fake-model"},
             {"type": "reasoning", "reasoning": "hm", "details": [{"type": "text", "text": "hm"}]},
             {"type": "reasoning", "reasoning": "", "details": [{"type": "text", "text": "in pieces"}]},
@@ -65,7 +65,7 @@ fn every_known_part_is_read() {
 #[test]
 fn parts_of_the_form_to_come_are_read() {
     assert_eq!(
-        parts(json!([
+        parts(&json!([
             {"type": "tool-weather", "toolCallId": "c1", "state": "output-available", "input": {"city": "Oslo"}, "output": 3},
             {"type": "dynamic-tool", "toolName": "t", "toolCallId": "c2", "state": "output-error", "input": "{\"a\":", "errorText": "no"},
             {"type": "file", "url": "data:text/plain;base64,aGk=", "mediaType": "text/plain"},
