@@ -1,15 +1,24 @@
 //! What a plugin asks of the host, from wherever it runs: its log, and services by grant.
 
+mod kv;
+mod service;
+
+pub(crate) use kv::Kv;
+pub use service::{Fetch, FetchError};
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use roster_abi::code::{E_DENIED, E_UNSUPPORTED, LOG_DEBUG, LOG_ERROR, LOG_INFO, LOG_WARN};
+use roster_abi::code::{ENC_JSON, LOG_DEBUG, LOG_ERROR, LOG_INFO, LOG_WARN, OK};
 use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
 
-use crate::instance::{Asks, Instance, Line};
+use crate::instance::{Asks, Instance, Line, error_json};
 use crate::plugin::Plugin;
+use crate::set::Around;
 use crate::settings::Settings;
+use service::Denial;
 
 /// Lines of log a second; further ones are counted.
 const LINES: u32 = 200;
@@ -21,18 +30,20 @@ pub(crate) struct HostAsks {
     generation: u64,
     second: Mutex<(Option<Instant>, u32)>,
     dropped: AtomicU64,
-    clock: Arc<dyn roster_model::time::Clock>,
+    settings: Arc<Settings>,
+    around: Arc<Around>,
 }
 
 impl HostAsks {
-    pub(crate) fn new(plugin: &Arc<Plugin>, generation: u64, settings: &Settings) -> Self {
+    pub(crate) fn new(plugin: &Arc<Plugin>, generation: u64, settings: &Arc<Settings>) -> Self {
         Self {
             plugin: Arc::downgrade(plugin),
             key: settings.key.clone(),
             generation,
             second: Mutex::default(),
             dropped: AtomicU64::new(0),
-            clock: Arc::clone(&plugin.around.clock),
+            settings: Arc::clone(settings),
+            around: Arc::clone(&plugin.around),
         }
     }
 
@@ -73,19 +84,46 @@ impl HostAsks {
     }
 }
 
+impl HostAsks {
+    /// Where tasks of the plugins belong.
+    pub(crate) fn tasks(&self) -> &TaskTracker {
+        &self.around.tasks
+    }
+
+    /// Answers a request, never from inside of it: the plugin may hold a lock of its own.
+    pub(crate) fn serve(
+        self: &Arc<Self>,
+        service: &str,
+        input: &[u8],
+        reply: impl FnOnce(i32, u32, &[u8]) + Send + 'static,
+    ) {
+        let (this, service, input) = (Arc::clone(self), service.to_owned(), input.to_vec());
+        let serving = async move {
+            match this.answer(&service, &input).await {
+                Ok(value) => reply(OK, ENC_JSON, value.to_string().as_bytes()),
+                Err(Denial { status, code, message }) => reply(status, ENC_JSON, &error_json(code, &message)),
+            }
+        };
+        self.around.tasks.spawn_on(serving, &self.around.runtime);
+    }
+}
+
 impl Asks for HostAsks {
     fn log(&self, line: Line) {
         self.line(&line);
     }
 
-    fn request(&self, _from: &Arc<Instance>, _call: u64, _request: u64, service: &str, _bytes: &[u8]) -> i32 {
-        match service {
-            "kv.get" | "kv.put" | "kv.delete" | "kv.list" | "secret.get" | "http.fetch" | "metric.add" => E_DENIED,
-            _ => E_UNSUPPORTED,
-        }
+    fn request(self: Arc<Self>, from: &Arc<Instance>, _call: u64, request: u64, service: &str, bytes: &[u8]) -> i32 {
+        let instance = Arc::downgrade(from);
+        self.serve(service, bytes, move |status, encoding, bytes| {
+            if let Some(instance) = instance.upgrade() {
+                instance.reply(request, status, encoding, bytes);
+            }
+        });
+        OK
     }
 
     fn clock_unix_ms(&self) -> u64 {
-        u64::try_from(self.clock.now().millis()).unwrap_or_default()
+        u64::try_from(self.around.clock.now().millis()).unwrap_or_default()
     }
 }

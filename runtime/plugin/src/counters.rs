@@ -9,6 +9,8 @@ use std::time::Duration;
 pub const BUCKETS: [u64; 10] = [10, 50, 100, 500, 1_000, 5_000, 20_000, 100_000, 1_000_000, 10_000_000];
 /// Codes told apart; further ones are `other`.
 const MOST_CODES: usize = 64;
+/// Numbers of its own that a plugin may add.
+const MOST_CUSTOM: usize = 64;
 
 /// Counters of one plugin, over all its generations.
 #[derive(Debug, Default)]
@@ -32,6 +34,7 @@ pub struct Counters {
     /// Calls within each of [`BUCKETS`], not cumulative; the last is beyond all.
     pub latency: [AtomicU64; 11],
     errors: Mutex<BTreeMap<String, u64>>,
+    custom: Mutex<BTreeMap<String, f64>>,
 }
 
 impl Counters {
@@ -49,6 +52,22 @@ impl Counters {
         if let Some(bucket) = self.latency.get(at) {
             bucket.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Adds to a number of the plugin's own; false when it has too many.
+    pub(crate) fn add_custom(&self, name: &str, value: f64) -> bool {
+        let mut custom = self.custom.lock().unwrap_or_else(PoisonError::into_inner);
+        if !custom.contains_key(name) && custom.len() >= MOST_CUSTOM {
+            return false;
+        }
+        *custom.entry(name.to_owned()).or_default() += value;
+        true
+    }
+
+    /// The plugin's own numbers.
+    #[must_use]
+    pub fn custom(&self) -> BTreeMap<String, f64> {
+        self.custom.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Errors by code.

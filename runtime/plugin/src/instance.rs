@@ -207,6 +207,15 @@ impl Instance {
         }
     }
 
+    /// The answer to what the plugin asked a service.
+    pub(crate) fn reply(&self, request: u64, status: i32, encoding: u32, bytes: &[u8]) {
+        if let (Some(reply), Some(_inside)) = (self.api.reply, self.inside()) {
+            let payload = Payload::of(encoding, bytes);
+            // SAFETY: as for `cancel`; the payload lives until the function returns.
+            unsafe { reply(self.raw, request, status, &raw const payload) };
+        }
+    }
+
     /// The thread of this call will not come back: another takes its place.
     pub(crate) fn write_off(&self, call: u64) {
         self.pool.write_off(call);

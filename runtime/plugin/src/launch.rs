@@ -29,6 +29,11 @@ const UNDO: Duration = Duration::from_secs(1);
 const MOST: usize = 1_000;
 
 impl Launch<'_> {
+    /// Opens the library and asks what it contributes, without an instance.
+    pub(crate) fn facts(&self, around: Surroundings) -> Result<Description, Refusal> {
+        read(&Loaded::open(self.path, self.manifest, around)?.describe()?)
+    }
+
     /// Opens, checks the configuration against the plugin's schema before any of its state exists, creates, and asks
     /// for its health.
     pub(crate) fn run(&self, around: Surroundings) -> Result<(Arc<Instance>, Description), Refusal> {

@@ -5,14 +5,18 @@
 //! `library` and `instance` (the two modules with `unsafe`), `launch` (the sequence), [`plugin`] and [`call`] (serving),
 //! [`set`] (all of them, watched), [`bridge`] (what the runtime sees), [`frame`] (the channel to another process).
 
-mod asks;
+pub mod asks;
 pub mod bridge;
 pub mod call;
+pub mod child;
 pub mod counters;
 pub mod frame;
+mod hello;
+pub mod inspect;
 mod instance;
 mod launch;
 mod library;
+mod outside;
 pub mod plugin;
 pub mod preflight;
 pub mod refusal;

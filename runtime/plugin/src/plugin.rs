@@ -6,6 +6,7 @@ mod status;
 
 pub use generation::Generation;
 pub use load::LoadOutcome;
+pub(crate) use load::admit;
 pub use status::{ContributionStatus, CountersStatus, LibraryStatus, PluginProblem, PluginState, PluginStatus};
 
 use std::future::poll_fn;

@@ -1,7 +1,9 @@
 //! Why a plugin is not loaded.
 
+use serde::{Deserialize, Serialize};
+
 /// A plugin that cannot be loaded: what is wrong with it, and what to do.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{message}")]
 pub struct Refusal {
     /// What kind.
@@ -13,7 +15,8 @@ pub struct Refusal {
 }
 
 /// What kind of reason.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RefusalKind {
     /// There is no such file.
     Missing,

@@ -3,6 +3,7 @@
 mod watch;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -12,6 +13,7 @@ use roster_model::time::Clock;
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
+use crate::asks::{Fetch, Kv};
 use crate::plugin::{LoadOutcome, Plugin, PluginStatus};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::settings::Settings;
@@ -32,27 +34,59 @@ pub struct Used {
 /// Which contributions of a plugin agents use now.
 pub type InUse = Box<dyn Fn(&str) -> Vec<Used> + Send + Sync>;
 
+/// Gives a secret by the name of its variable.
+pub type Secrets = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
 /// What plugins are put into.
 pub(crate) struct Around {
     pub(crate) cache: Cache,
+    /// What runs a plugin's own process.
+    pub(crate) child: (PathBuf, Vec<OsString>),
     pub(crate) runtime: Handle,
     pub(crate) tasks: TaskTracker,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) in_use: InUse,
+    pub(crate) kv: Kv,
+    pub(crate) fetch: Arc<dyn Fetch>,
+    pub(crate) secrets: Secrets,
 }
 
 /// What the host gives the plugins.
 pub struct Parts {
     /// Where copies are kept: private, not for people.
     pub cache: PathBuf,
+    /// The program that runs a plugin's own process, with its arguments: it does nothing but [`crate::child::run`].
+    pub child: (PathBuf, Vec<OsString>),
     /// What waits for calls runs here.
     pub runtime: Handle,
+    /// Where the plugins' own values are kept.
+    pub kv: PathBuf,
+    /// Asks the network for plugins that may.
+    pub fetch: Arc<dyn Fetch>,
+    /// Asks for secrets by the names of their variables.
+    pub secrets: Secrets,
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// Which contributions agents use.
     pub in_use: InUse,
     /// Told, from any thread, when what plugins contribute or their problems are others than before.
     pub changed: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Around {
+    pub(crate) fn new(parts: Parts) -> Result<Self, Refusal> {
+        Ok(Self {
+            cache: Cache::open(&parts.cache)?,
+            child: parts.child,
+            runtime: parts.runtime,
+            tasks: TaskTracker::new(),
+            clock: parts.clock,
+            in_use: parts.in_use,
+            kv: Kv::open(&parts.kv)?,
+            fetch: parts.fetch,
+            secrets: parts.secrets,
+        })
+    }
 }
 
 /// All plugins of one runtime.
@@ -93,19 +127,10 @@ impl Plugins {
     /// # Errors
     /// [`RefusalKind::System`].
     pub fn new(parts: Parts) -> Result<Self, Refusal> {
-        let around = Around {
-            cache: Cache::open(&parts.cache)?,
-            runtime: parts.runtime,
-            tasks: TaskTracker::new(),
-            clock: parts.clock,
-            in_use: parts.in_use,
-        };
-        let shared = Arc::new(Shared {
-            around: Arc::new(around),
-            state: Mutex::default(),
-            moved: Condvar::new(),
-            changed: parts.changed,
-        });
+        let (changed, parts) = (parts.changed, Parts { changed: Box::new(|| {}), ..parts });
+        let around = Around::new(parts)?;
+        let shared =
+            Arc::new(Shared { around: Arc::new(around), state: Mutex::default(), moved: Condvar::new(), changed });
         let watching = Arc::clone(&shared);
         let watcher = std::thread::Builder::new()
             .name("plugins".to_owned())

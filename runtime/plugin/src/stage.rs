@@ -5,4 +5,5 @@ mod cache;
 mod source;
 
 pub use cache::{Cache, Staged};
+pub(crate) use source::hex;
 pub use source::{Source, locate, read};

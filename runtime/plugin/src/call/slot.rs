@@ -84,6 +84,20 @@ impl Slot {
         Poll::Pending
     }
 
+    /// Ends the call with an error of the host's, unless it has ended.
+    pub(crate) fn fail(&self, error: CallError) {
+        self.end(Err(error));
+    }
+
+    /// As `complete`, without a copy.
+    pub(crate) fn complete_owned(&self, status: i32, encoding: u32, bytes: Vec<u8>) {
+        self.end(if status == roster_abi::code::OK {
+            Ok(Payload { encoding, bytes })
+        } else {
+            Err(CallError::told(status, &bytes))
+        });
+    }
+
     pub(crate) fn is_ended(&self) -> bool {
         self.lock().ended
     }
@@ -130,10 +144,6 @@ impl Answer for Slot {
     }
 
     fn complete(&self, status: i32, encoding: u32, bytes: &[u8]) {
-        self.end(if status == roster_abi::code::OK {
-            Ok(Payload { encoding, bytes: bytes.to_vec() })
-        } else {
-            Err(CallError::told(status, bytes))
-        });
+        self.complete_owned(status, encoding, bytes.to_vec());
     }
 }

@@ -31,7 +31,7 @@ pub(crate) trait Asks: Send + Sync {
     /// A line of its log.
     fn log(&self, line: Line);
     /// Asks a service; the answer comes through [`Instance::reply`]. Gives a status at once: `OK` means that one comes.
-    fn request(&self, from: &Arc<Instance>, call: u64, request: u64, service: &str, bytes: &[u8]) -> i32;
+    fn request(self: Arc<Self>, from: &Arc<Instance>, call: u64, request: u64, service: &str, bytes: &[u8]) -> i32;
     /// Milliseconds since 1970.
     fn clock_unix_ms(&self) -> u64;
 }
@@ -165,7 +165,7 @@ unsafe extern "C" fn request(ctx: *mut c_void, call: u64, req: u64, service: Sli
         if bytes.len() > side.around.output {
             return E_TOO_LARGE;
         }
-        side.around.asks.request(&instance, call, req, service, bytes)
+        Arc::clone(&side.around.asks).request(&instance, call, req, service, bytes)
     })
 }
 

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use roster_abi::code::CANCEL_SHUTDOWN;
 use roster_abi::contract::Description;
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 use crate::call::{CallError, Place, Slot};
 use crate::instance::{Answer, Instance, Work};
+use crate::outside::Outside;
 use crate::preflight::Manifest;
 use crate::settings::Isolation;
 use crate::stage::Staged;
@@ -44,6 +46,8 @@ pub struct Generation {
 pub(crate) enum Backend {
     /// Here.
     Inside(Arc<Instance>),
+    /// In a process of its own.
+    Outside(Arc<Outside>),
 }
 
 impl Generation {
@@ -76,6 +80,7 @@ impl Generation {
     pub fn isolation(&self) -> Isolation {
         match &self.backend {
             Backend::Inside(_) => Isolation::InProcess,
+            Backend::Outside(_) => Isolation::Process,
         }
     }
 
@@ -91,18 +96,21 @@ impl Generation {
     pub(super) fn start(&self, work: Work, slot: Arc<Slot>) {
         match &self.backend {
             Backend::Inside(instance) => instance.start(work, slot as Arc<dyn Answer>),
+            Backend::Outside(outside) => outside.start(work, slot),
         }
     }
 
     pub(crate) fn credit(&self, id: u64, bytes: usize) {
         match &self.backend {
             Backend::Inside(instance) => instance.credit(id, bytes),
+            Backend::Outside(outside) => outside.credit(id, bytes),
         }
     }
 
     pub(super) fn cancel(&self, id: u64, reason: u32) {
         match &self.backend {
             Backend::Inside(instance) => instance.cancel(id, reason),
+            Backend::Outside(outside) => outside.cancel(id, reason),
         }
     }
 
@@ -110,6 +118,7 @@ impl Generation {
     pub(super) fn cancel_all(&self) {
         match &self.backend {
             Backend::Inside(instance) => instance.cancel_all(CANCEL_SHUTDOWN),
+            Backend::Outside(outside) => outside.cancel_all(CANCEL_SHUTDOWN),
         }
     }
 
@@ -130,6 +139,10 @@ impl Generation {
                 }
                 true
             }
+            Backend::Outside(outside) => {
+                outside.wedged(id);
+                false
+            }
         }
     }
 
@@ -144,6 +157,7 @@ impl Generation {
                 Some(CallError::host("plugin_unavailable", text, false))
             }
             Backend::Inside(_) => None,
+            Backend::Outside(outside) => outside.is_down(),
         }
     }
 
@@ -151,6 +165,7 @@ impl Generation {
     pub(super) fn is_good(&self) {
         match &self.backend {
             Backend::Inside(_) => {}
+            Backend::Outside(outside) => outside.is_good(),
         }
     }
 
@@ -158,6 +173,8 @@ impl Generation {
     pub(super) fn stray(&self) -> u64 {
         match &self.backend {
             Backend::Inside(instance) => instance.stray(),
+            // Counted when the process ends.
+            Backend::Outside(_) => 0,
         }
     }
 
@@ -181,9 +198,10 @@ impl Generation {
     }
 
     /// Frees what it holds; blocks. False: a thread is inside for ever, it is left as it is.
-    pub(super) fn end(&self, within: Duration) -> bool {
+    pub(super) fn end(&self, within: Duration, runtime: &Handle) -> bool {
         match &self.backend {
             Backend::Inside(instance) => instance.destroy(within),
+            Backend::Outside(outside) => outside.end(within, runtime),
         }
     }
 }

@@ -4,15 +4,19 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use roster_abi::contract::Description;
+
 use super::Plugin;
 use super::generation::{Backend, Generation};
 use crate::asks::HostAsks;
+use crate::hello::Until;
 use crate::instance::Surroundings;
 use crate::launch::{Launch, within};
+use crate::outside::{Outside, Spawn};
 use crate::preflight::{Manifest, preflight};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::settings::{Isolation, Settings};
-use crate::stage::{Source, locate, read};
+use crate::stage::{Source, Staged, locate, read};
 
 /// How long a replaced instance may take to stop its own threads.
 const QUIESCE: Duration = Duration::from_secs(5);
@@ -125,34 +129,60 @@ impl Plugin {
         source: &Source,
         manifest: Manifest,
     ) -> Result<Arc<Generation>, Refusal> {
-        let (number, mapped) = {
+        let number = {
             let mut facts = self.facts();
             facts.made += 1;
-            (facts.made, facts.mapped)
+            facts.made
         };
+        let staged = Arc::new(self.around.cache.stage(&self.key, source)?);
+        let asks = Arc::new(HostAsks::new(self, number, settings));
+        let (backend, description) = match isolation(settings, &manifest) {
+            Isolation::InProcess => self.inside(settings, &manifest, &staged, asks)?,
+            Isolation::Process => self.outside(settings, &manifest, &staged, asks)?,
+        };
+        let parts = (manifest, source.sha256.clone(), description, staged);
+        Ok(Generation::new(&self.key, number, parts, backend, settings.max_concurrency))
+    }
+
+    fn inside(
+        &self,
+        settings: &Arc<Settings>,
+        manifest: &Manifest,
+        staged: &Staged,
+        asks: Arc<HostAsks>,
+    ) -> Result<(Backend, Description), Refusal> {
+        let mapped = self.facts().mapped;
         if mapped >= settings.max_generations {
             let message = format!("code of {mapped} generations is in the runtime's process already");
             let help = "start the runtime anew, or set isolation = \"process\", which unloads";
             return Err(Refusal::new(RefusalKind::Generations, message, help));
         }
-        let staged = Arc::new(self.around.cache.stage(&self.key, source)?);
-        let asks = Arc::new(HostAsks::new(self, number, settings));
-        let surroundings = Surroundings { asks, output: settings.limits.output };
         self.facts().mapped += 1;
-        let (path, taken, own) = (staged.path.clone(), manifest.clone(), Arc::clone(settings));
-        let launched = within(settings.start_timeout, &self.key, move || {
+        let surroundings = Surroundings { asks, output: settings.limits.output };
+        let (path, manifest, settings) = (staged.path.clone(), manifest.clone(), Arc::clone(settings));
+        let (instance, description) = within(settings.start_timeout, &self.key, move || {
             let launch = Launch {
                 path: &path,
-                manifest: &taken,
-                config: &own.config,
-                threads: own.max_concurrency,
-                key: &own.key,
+                manifest: &manifest,
+                config: &settings.config,
+                threads: settings.max_concurrency,
+                key: &settings.key,
             };
             launch.run(surroundings)
-        });
-        let (instance, description) = launched?;
-        let parts = (manifest, source.sha256.clone(), description, staged);
-        Ok(Generation::new(&self.key, number, parts, Backend::Inside(instance), settings.max_concurrency))
+        })?;
+        Ok((Backend::Inside(instance), description))
+    }
+
+    fn outside(
+        &self,
+        settings: &Arc<Settings>,
+        manifest: &Manifest,
+        staged: &Staged,
+        asks: Arc<HostAsks>,
+    ) -> Result<(Backend, Description), Refusal> {
+        let spawn = Spawn::new(&self.around.child, settings, staged.path.clone(), manifest, Until::Serving);
+        let (outside, description) = Outside::open(spawn, settings, asks, &self.counters, &self.around.runtime)?;
+        Ok((Backend::Outside(outside), description))
     }
 
     /// Whether agents use what the new generation does not have.
@@ -204,7 +234,7 @@ impl Plugin {
     fn end(self: &Arc<Self>, generation: Arc<Generation>) {
         let this = Arc::clone(self);
         let body = move || {
-            let ended = generation.end(QUIESCE);
+            let ended = generation.end(QUIESCE, &this.around.runtime);
             this.counters.stray.fetch_add(generation.stray(), std::sync::atomic::Ordering::Relaxed);
             if ended {
                 this.facts().retiring.retain(|one| !Arc::ptr_eq(one, &generation));
@@ -219,6 +249,11 @@ impl Plugin {
 /// Longer than any process lives.
 const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
+/// Where it runs: never below what its author asks for.
+fn isolation(settings: &Settings, manifest: &Manifest) -> Isolation {
+    if manifest.wants_process() { Isolation::Process } else { settings.isolation }
+}
+
 /// Everything that can be said from the bytes and the settings.
 pub(crate) fn admit(settings: &Settings, source: &Source) -> Result<Manifest, Refusal> {
     if let Some(pin) = settings.sha256.as_ref().filter(|pin| **pin != source.sha256) {
@@ -230,7 +265,7 @@ pub(crate) fn admit(settings: &Settings, source: &Source) -> Result<Manifest, Re
         message: format!("`{}` {}", source.path.display(), refusal.message),
         ..refusal
     })?;
-    if settings.isolation == Isolation::InProcess && manifest.panics_abort() && !manifest.wants_process() {
+    if isolation(settings, &manifest) == Isolation::InProcess && manifest.panics_abort() {
         let message = format!(
             "`{}` was built with panic = \"abort\": a panic in it would end the runtime",
             source.path.display()

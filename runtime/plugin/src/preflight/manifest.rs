@@ -31,6 +31,14 @@ const WITH_ID: usize = 96;
 const LEAST_API: u32 = std::mem::offset_of!(PluginApi, cancel) as u32;
 
 impl Manifest {
+    /// The one whose bytes these are, as they stand in the file.
+    ///
+    /// # Errors
+    /// As preflight.
+    pub(crate) fn of(raw: &[u8]) -> Result<Self, Refusal> {
+        check(raw)
+    }
+
     /// Whether `call` may block.
     #[must_use]
     pub fn is_blocking(&self) -> bool {

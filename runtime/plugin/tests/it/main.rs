@@ -9,4 +9,6 @@
 mod bytes;
 mod inside;
 mod liar;
+mod outside;
+mod services;
 mod world;

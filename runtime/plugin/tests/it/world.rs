@@ -6,9 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use roster_abi::contract::CallContext;
+use roster_abi::contract::Fetched;
+use roster_model::BoxFuture;
 use roster_model::id::{AgentId, ResourceId, ThreadId, ThreadKey, TurnId};
 use roster_model::time::{Clock, Timestamp};
 use roster_model::tool::{ToolContext, ToolError};
+use roster_plugin::asks::{Fetch, FetchError};
 use roster_plugin::bridge::tool::tools;
 use roster_plugin::call::{Call, CallError, Payload};
 use roster_plugin::plugin::{Ask, Plugin};
@@ -26,6 +29,23 @@ impl Clock for Fixed {
     }
 }
 
+/// A network that repeats what it is asked.
+struct Echo;
+
+impl Fetch for Echo {
+    fn fetch(&self, request: roster_abi::contract::Fetch) -> BoxFuture<'_, Result<Fetched, FetchError>> {
+        Box::pin(async move { Ok(Fetched { status: 200, body: request.url, ..Fetched::default() }) })
+    }
+}
+
+/// The binary of the own processes, built beside the tests.
+fn child() -> PathBuf {
+    let us = std::env::current_exe().expect("us");
+    let path = us.parent().and_then(Path::parent).expect("the target folder").join("examples/child");
+    assert!(path.exists(), "run `cargo build -p roster-plugin --example child` first");
+    path
+}
+
 /// One plugin, `liar`, and its file.
 pub(crate) struct World {
     folder: tempfile::TempDir,
@@ -38,6 +58,11 @@ impl World {
     /// The lying plugin with these macros, in this process.
     pub(crate) fn inside(macros: &[&str]) -> Self {
         Self::with(macros, |_| {})
+    }
+
+    /// The same in a process of its own.
+    pub(crate) fn outside(macros: &[&str]) -> Self {
+        Self::new(macros, Isolation::Process, Vec::new(), |_| {})
     }
 
     pub(crate) fn with(macros: &[&str], change: impl FnOnce(&mut Settings)) -> Self {
@@ -60,6 +85,10 @@ impl World {
         let counted = Arc::clone(&changes);
         let plugins = Plugins::new(Parts {
             cache: folder.path().join(".temp/plugins"),
+            child: (child(), Vec::new()),
+            kv: folder.path().join(".temp/kv"),
+            fetch: Arc::new(Echo),
+            secrets: Box::new(|name| (name == "STATION").then(|| "s3cret".to_owned())),
             runtime: tokio::runtime::Handle::current(),
             clock: Arc::new(Fixed),
             in_use: Box::new(move |_| used.clone()),
