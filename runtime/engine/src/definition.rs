@@ -6,6 +6,7 @@ pub mod keys;
 mod lines;
 mod load;
 mod load_memory;
+pub mod orchestration;
 mod path;
 mod positions;
 pub mod problem;
@@ -25,6 +26,7 @@ pub use agent::{
 pub use lines::Lines;
 pub use load::{DEFAULT_RESOURCE, Instructions, Loaded, Unreadable, load_agent};
 pub use load_memory::DEFAULT_TEMPLATE;
+pub use orchestration::{Orchestration, Pattern, Stage};
 pub use positions::{Positions, SettingsPositions};
 pub use problem::{Problem, Severity, keep_first};
 pub use suggest::suggest;

@@ -5,11 +5,14 @@
 
 mod after;
 mod answer;
+mod ask;
 mod context;
 mod event;
+mod lease;
 mod lock;
 mod open;
 mod orchestrate;
+mod pattern;
 mod request;
 mod run;
 mod running;

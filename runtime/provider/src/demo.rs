@@ -8,6 +8,7 @@
 mod ask;
 mod facts;
 mod reply;
+mod stage;
 #[cfg(test)]
 mod tests;
 mod words;

@@ -9,6 +9,8 @@ use roster_model::provider::ModelSettings;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use super::orchestration::Orchestration;
+
 /// An agent as its file says it: names and policies, no object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
@@ -34,6 +36,8 @@ pub struct Definition {
     pub tool_settings: IndexMap<String, ToolSettings>,
     /// Agents it may call.
     pub agents: Vec<AgentId>,
+    /// How it works with them and others; `None`: its model calls `agents` as it likes.
+    pub orchestration: Option<Orchestration>,
     /// Model calls per turn, at least 1. Default 5.
     pub max_steps: u32,
     /// False: registered and not served.
@@ -45,6 +49,21 @@ pub struct Definition {
     pub fingerprint: String,
     /// The file, relative to the root, for messages.
     pub file: String,
+}
+
+impl Definition {
+    /// Every agent it may call: `agents`, then those of its stages. One named twice comes twice.
+    pub fn callees(&self) -> impl Iterator<Item = &AgentId> {
+        let stages = self.orchestration.iter().flat_map(|orchestration| &orchestration.stages);
+        self.agents.iter().chain(stages.map(|stage| &stage.agent))
+    }
+
+    /// What the definition calls the agent `id`, where it has a stage for it.
+    #[must_use]
+    pub fn role_of(&self, id: &AgentId) -> Option<&str> {
+        let stages = &self.orchestration.as_ref()?.stages;
+        stages.iter().find(|stage| stage.agent == *id).map(|stage| stage.role.as_str())
+    }
 }
 
 /// One model an agent may use.

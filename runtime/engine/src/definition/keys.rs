@@ -1,12 +1,14 @@
 //! The keys of an agent's file. The loader, the schema and the messages follow this description.
 
 mod memory;
+mod orchestration;
 
 use roster_model::id::{AgentId, IdError, ResourceId};
 
 use super::shape::{Fault, Key, ListShape, Shape, Status, TableShape, TextRule};
 use super::units::DURATION;
 use memory::MEMORY;
+use orchestration::ORCHESTRATION;
 
 /// `agents/<id>.toml`.
 pub static AGENT: TableShape = TableShape::closed(&[
@@ -68,7 +70,7 @@ pub static AGENT: TableShape = TableShape::closed(&[
             Shape::Choice(&[("cancel", Status::Built), ("finish", Status::Built)]),
         )
         .default("\"cancel\""),
-        Key::new("orchestration", "A fixed pattern instead of free delegation.", Shape::Any).status(Status::Refused),
+        Key::new("orchestration", "How it works with other agents.", Shape::Table(&ORCHESTRATION)),
         Key::new("output_schema", "A JSON Schema the answer must fit.", Shape::Any).status(Status::Refused),
         Key::new("capture", "What observability keeps of the content.", Shape::Any).status(Status::Refused),
 ]);

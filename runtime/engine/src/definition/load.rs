@@ -10,6 +10,7 @@ use toml::de::DeValue;
 use super::agent::{Definition, ModelChoice, ModelTable, OnDisconnect, ToolSettings, fingerprint_of};
 use super::keys::{AGENT, TOOL_SETTINGS};
 use super::load_memory::{check_working_memory, memory_of};
+use super::orchestration::{check_orchestration, orchestration_of};
 use super::positions::{Positions, SettingsPositions};
 use super::problem::{Problem, keep_first};
 use super::suggest::suggest;
@@ -79,6 +80,7 @@ pub fn load_agent(file: &str, bytes: &[u8], instructions: &dyn Instructions) -> 
     let words = instructions_of(root, &mut checker, instructions, parsed.incomplete);
     unused_settings(root, &mut checker);
     check_working_memory(root, &mut checker);
+    check_orchestration(root, &mut checker);
     let definition = if checker.is_clean() { words.and_then(|words| build(root, file, &text, words)) } else { None };
     let mut problems = checker.problems;
     problems.sort_by_key(|problem| (problem.line, problem.column));
@@ -206,8 +208,14 @@ fn positions(file: &str, text: &str, root: View<'_, '_>) -> Positions {
         working_schema: working.and_then(|working| working.span("schema")),
         tools: spans("tools"),
         agents: spans("agents"),
+        stages: stage_agents(root),
         tool_settings: root.table("tool_settings").map(settings_positions).unwrap_or_default(),
     }
+}
+
+fn stage_agents(root: View<'_, '_>) -> Vec<std::ops::Range<usize>> {
+    let stages = root.table("orchestration").map(|table| table.tables("stages")).unwrap_or_default();
+    stages.into_iter().map(|(stage, whole)| stage.span("agent").unwrap_or(whole)).collect()
 }
 
 fn settings_positions(settings: View<'_, '_>) -> Vec<SettingsPositions> {
@@ -236,6 +244,7 @@ fn build(root: View<'_, '_>, file: &str, text: &str, words: Words) -> Option<Def
         tools: root.texts("tools").into_iter().map(|(name, _)| name.to_owned()).collect(),
         tool_settings: root.table("tool_settings").map(tool_settings_of).unwrap_or_default(),
         agents: root.texts("agents").into_iter().filter_map(|(name, _)| AgentId::new(name).ok()).collect(),
+        orchestration: orchestration_of(root),
         max_steps: root.count("max_steps").unwrap_or(5),
         enabled: root.flag("enabled").unwrap_or(true),
         on_disconnect: match root.text("on_disconnect") {

@@ -26,6 +26,8 @@ pub struct Positions {
     pub tools: Vec<Range<usize>>,
     /// In the order of `Definition::agents`.
     pub agents: Vec<Range<usize>>,
+    /// The agents of the stages, in the order of `Orchestration::stages`.
+    pub stages: Vec<Range<usize>>,
     /// In the order of `Definition::tool_settings`.
     pub tool_settings: Vec<SettingsPositions>,
 }
@@ -42,6 +44,11 @@ pub struct SettingsPositions {
 }
 
 impl Positions {
+    /// Where each of `Definition::callees` is named, in that order.
+    pub fn callees(&self) -> impl Iterator<Item = &Range<usize>> {
+        self.agents.iter().chain(&self.stages)
+    }
+
     /// An error at `span`; without one, of the whole file.
     #[must_use]
     pub fn error(&self, code: &'static str, span: Option<Range<usize>>, message: impl Into<String>) -> Problem {

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::keys::AGENT;
+use super::orchestration::MOST_STAGES;
 use super::shape::{Key, ListShape, Shape, Status, TableShape, TextRule};
 
 /// The schema of `agents/<id>.toml`.
@@ -12,6 +13,9 @@ pub fn agent() -> Value {
     let mut schema = of_file(&AGENT, "An agent of Roster", false);
     // Exactly one of the two; the loader says the same in words.
     schema["oneOf"] = json!([{ "required": ["instructions"] }, { "required": ["instructions_file"] }]);
+    if let Some(stages) = schema.pointer_mut("/properties/orchestration/properties/stages") {
+        stages["maxItems"] = json!(MOST_STAGES);
+    }
     // At most one of these two, likewise.
     if let Some(working) = schema.pointer_mut("/properties/memory/anyOf/1/properties/working_memory") {
         working["not"] = json!({ "required": ["template", "schema"] });

@@ -12,6 +12,8 @@ use roster_model::message::{Part, Role, ToolCall, ToolResult};
 use roster_model::provider::{PromptMessage, UserPart};
 use serde_json::Value;
 
+use crate::definition::orchestration::ORCHESTRATE;
+
 /// What the model is told of a call whose result never came.
 pub const INTERRUPTED_RESULT: &str =
     "This call was interrupted before its result was known. It may or may not have taken effect.";
@@ -78,7 +80,7 @@ impl Reader {
 
     fn assistant(&mut self, parts: &[Part]) {
         let mut step = Step::default();
-        for part in parts {
+        for part in parts.iter().filter(|part| !is_orchestration(part)) {
             if !matches!(part, Part::ToolResult(_)) && !step.results.is_empty() {
                 self.close(std::mem::take(&mut step));
             }
@@ -159,6 +161,15 @@ impl Reader {
                 return candidate;
             }
         }
+    }
+}
+
+/// The record of an orchestration: the engine's own, no model made the call, and what it came to stands in words beside it.
+fn is_orchestration(part: &Part) -> bool {
+    match part {
+        Part::ToolCall(call) => call.name == ORCHESTRATE && call.arguments.contains_key("pattern"),
+        Part::ToolResult(result) => result.name == ORCHESTRATE && result.output.get("stages").is_some(),
+        _ => false,
     }
 }
 

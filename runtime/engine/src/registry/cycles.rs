@@ -15,7 +15,7 @@ pub(super) fn cycles(candidates: &[Candidate]) -> HashMap<AgentId, Problem> {
     let calls: Vec<Vec<usize>> = candidates
         .iter()
         .map(|candidate| {
-            let agents = candidate.definition.iter().flat_map(|definition| &definition.agents);
+            let agents = candidate.definition.iter().flat_map(|definition| definition.callees());
             agents.filter_map(|id| at.get(id).copied()).collect()
         })
         .collect();
@@ -23,10 +23,9 @@ pub(super) fn cycles(candidates: &[Candidate]) -> HashMap<AgentId, Problem> {
     let mut found = HashMap::new();
     for (number, candidate) in candidates.iter().enumerate() {
         let Some(definition) = &candidate.definition else { continue };
-        let guilty =
-            definition.agents.iter().position(|id| at.get(id).is_some_and(|to| component[*to] == component[number]));
-        if let Some(place) = guilty {
-            found.insert(candidate.id.clone(), warning(candidate, &definition.agents[place], place));
+        let returns = |id: &AgentId| at.get(id).is_some_and(|to| component[*to] == component[number]);
+        if let Some((place, via)) = definition.callees().enumerate().find(|(_, id)| returns(id)) {
+            found.insert(candidate.id.clone(), warning(candidate, via, place));
         }
     }
     found
@@ -39,7 +38,7 @@ fn warning(candidate: &Candidate, via: &AgentId, place: usize) -> Problem {
     } else {
         format!("agent `{id}` calls `{via}`, which can call `{id}` again")
     };
-    let span = candidate.positions.agents.get(place).cloned();
+    let span = candidate.positions.callees().nth(place).cloned();
     let help = "an agent already at work on a request is not asked again by it; the model is told so";
     candidate.positions.warning("agent_cycle", span, message).of(id.as_str()).help(help)
 }

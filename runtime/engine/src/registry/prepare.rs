@@ -231,7 +231,7 @@ fn roll_of(candidates: &[Candidate], previous: &Snapshot) -> Roll {
 
 /// What the agent's tools say of its sub-agents; a change of these assembles it anew.
 fn facts_of(definition: &Definition, roll: &Roll) -> Vec<(String, String)> {
-    definition.agents.iter().filter_map(|id| roll.get(id).cloned()).collect()
+    definition.callees().filter_map(|id| roll.get(id).cloned()).collect()
 }
 
 impl Agent {

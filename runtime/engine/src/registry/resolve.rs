@@ -10,7 +10,7 @@ use roster_model::id::AgentId;
 use roster_model::tool::SettingsError;
 
 use super::catalog::{BoundEmbedder, BoundModel, Catalog};
-use crate::definition::{Definition, Positions, Problem, suggest};
+use crate::definition::{Definition, Pattern, Positions, Problem, suggest};
 use crate::memory::MemoryFactory;
 use crate::memory::working::{WORKING_MEMORY_TOOL, description, input_schema};
 use crate::tool::{ToolBox, Unbound, Validator};
@@ -200,15 +200,22 @@ fn bad_setting(tool: &str, positions: &Positions, fault: SettingsError) -> Probl
 }
 
 fn agents(definition: &Definition, positions: &Positions, roll: &Roll, problems: &mut Vec<Problem>) -> Vec<Unbound> {
-    let mut unbound = Vec::new();
-    for (at, id) in definition.agents.iter().enumerate() {
+    // In a fixed pattern the engine calls the stages; the model is offered `agents` only.
+    let fixed = definition.orchestration.as_ref().is_some_and(|it| it.pattern != Pattern::Delegate);
+    let mut spans = positions.callees();
+    let mut unbound: Vec<Unbound> = Vec::new();
+    for (at, id) in definition.callees().enumerate() {
+        let span = spans.next().cloned();
         if let Some((name, description)) = roll.get(id) {
-            unbound.push(Unbound::agent(id, name, description, AGENT_TIMEOUT));
+            let offered = at < definition.agents.len() || !fixed;
+            if offered && !unbound.iter().any(|other| other.written == id.as_str()) {
+                let name = definition.role_of(id).map_or_else(|| name.clone(), |role| format!("{name} ({role})"));
+                unbound.push(Unbound::agent(id, &name, description, AGENT_TIMEOUT));
+            }
             continue;
         }
         let message = format!("agent `{id}` has no line in config/registry.toml");
         let names: Vec<_> = roll.keys().map(AgentId::as_str).collect();
-        let span = positions.agents.get(at).cloned();
         let help = known(id.as_str(), names.iter(), "agents");
         problems.push(positions.error("unknown_agent", span, message).help(help));
     }

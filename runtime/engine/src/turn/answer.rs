@@ -8,6 +8,7 @@ use roster_model::provider::{Delta, Usage};
 use roster_model::time::Timestamp;
 use serde_json::Value;
 
+use super::pattern::StageReport;
 use super::step::MOST_BYTES;
 use crate::memory::estimate_tokens;
 use crate::memory::feed::ModelCall;
@@ -36,6 +37,8 @@ pub(super) struct Answer {
     step: u32,
     /// Bytes said so far, calls and thinking included.
     bytes: usize,
+    /// What other agents did for the model.
+    pub(super) stages: Vec<StageReport>,
 }
 
 /// Ids at least this long are taken to be random.
@@ -61,6 +64,7 @@ impl Answer {
             model_calls: Vec::new(),
             step: 0,
             bytes: 0,
+            stages: Vec::new(),
         }
     }
 
@@ -164,16 +168,44 @@ impl Answer {
         if let Some(call) = self.model_calls.last_mut() {
             call.usage = usage;
         }
-        let add = |a: Option<u64>, b: Option<u64>| match (a, b) {
-            (None, None) => None,
-            (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
-        };
-        self.usage = Usage {
-            input_tokens: add(self.usage.input_tokens, usage.input_tokens),
-            output_tokens: add(self.usage.output_tokens, usage.output_tokens),
-            total_tokens: add(self.usage.total_tokens, usage.total_tokens),
-            cached_input_tokens: add(self.usage.cached_input_tokens, usage.cached_input_tokens),
-            reasoning_tokens: add(self.usage.reasoning_tokens, usage.reasoning_tokens),
-        };
+        self.usage = add_usage(self.usage, usage);
+    }
+
+    /// Adds the tokens of a turn below this one.
+    pub(super) fn spend_below(&mut self, usage: Usage) {
+        self.usage = add_usage(self.usage, usage);
+    }
+
+    /// Writes down a call that the engine makes by itself.
+    pub(super) fn fixed_call(&mut self, call: ToolCall) {
+        self.taken.insert(call.id.clone());
+        self.parts.push(Part::ToolCall(call));
+    }
+
+    /// Its result so far, in place of what was known before.
+    pub(super) fn fixed_result(&mut self, result: ToolResult) {
+        let known = self.parts.iter_mut().find_map(|part| match part {
+            Part::ToolResult(known) if known.call_id == result.call_id => Some(known),
+            _ => None,
+        });
+        match known {
+            Some(known) => *known = result,
+            None => self.parts.push(Part::ToolResult(result)),
+        }
+    }
+}
+
+/// Two counts of tokens together.
+pub(super) fn add_usage(a: Usage, b: Usage) -> Usage {
+    let add = |a: Option<u64>, b: Option<u64>| match (a, b) {
+        (None, None) => None,
+        (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
+    };
+    Usage {
+        input_tokens: add(a.input_tokens, b.input_tokens),
+        output_tokens: add(a.output_tokens, b.output_tokens),
+        total_tokens: add(a.total_tokens, b.total_tokens),
+        cached_input_tokens: add(a.cached_input_tokens, b.cached_input_tokens),
+        reasoning_tokens: add(a.reasoning_tokens, b.reasoning_tokens),
     }
 }

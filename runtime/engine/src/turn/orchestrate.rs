@@ -10,14 +10,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use roster_model::id::{AgentId, ThreadId};
-use roster_model::message::{Part, Role, ToolCall, ToolResult};
+use roster_model::message::{ToolCall, ToolResult};
 use roster_model::tool::{ToolContext, ToolError};
 use serde_json::Value;
 
 use super::answer::Answer;
+use super::ask::ask;
 use super::context::Context;
 use super::event::{Failure, TurnEvent};
-use super::request::{Input, InputMessage, TurnRequest};
+use super::pattern::StageReport;
 use super::run::Turn;
 use crate::tool::{BoundTool, Target, dispatch, parse_arguments};
 use crate::trace::TraceContext;
@@ -62,20 +63,31 @@ pub(super) async fn run_calls(
     trace: &TraceContext,
 ) -> Result<(), Failure> {
     let mut running: FuturesUnordered<_> = calls.iter().map(|call| run_call(turn, context, call, trace)).collect();
-    while let Some(result) = running.next().await {
+    while let Some((result, stage)) = running.next().await {
         answer.result(result.clone());
+        if let Some(stage) = stage {
+            answer.spend_below(stage.usage);
+            answer.stages.push(stage);
+        }
         turn.save_running(answer).await?;
         turn.emit(TurnEvent::ToolFinished(result)).await;
     }
     Ok(())
 }
 
-async fn run_call(turn: &Turn, context: &Context, call: &ToolCall, trace: &TraceContext) -> ToolResult {
+/// The call's result, and what another agent did where one was asked.
+async fn run_call(
+    turn: &Turn,
+    context: &Context,
+    call: &ToolCall,
+    trace: &TraceContext,
+) -> (ToolResult, Option<StageReport>) {
     let began = tokio::time::Instant::now();
     let mut span = trace.open("execute_tool", &call.name);
     span.set("gen_ai.tool.name", call.name.as_str());
     span.set("gen_ai.tool.call.id", call.id.as_str());
-    let outcome = attempt(turn, context, call, &span.below()).await;
+    let mut stage = None;
+    let outcome = attempt(turn, context, call, &span.below(), &mut stage).await;
     let code = outcome.as_ref().err().map(|error| error.code);
     // A name the model made up is no label: it would let a model grow the counters without end.
     let known = turn.request.agent.tools.find(&call.name).map_or("unknown", |bound| bound.written.as_str());
@@ -86,10 +98,16 @@ async fn run_call(turn: &Turn, context: &Context, call: &ToolCall, trace: &Trace
         Err(error) => (Value::String(error.message), true),
     };
     let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-    ToolResult { call_id: call.id.clone(), name: call.name.clone(), output, is_error, duration_ms }
+    (ToolResult { call_id: call.id.clone(), name: call.name.clone(), output, is_error, duration_ms }, stage)
 }
 
-async fn attempt(turn: &Turn, context: &Context, call: &ToolCall, trace: &TraceContext) -> Result<Value, ToolError> {
+async fn attempt(
+    turn: &Turn,
+    context: &Context,
+    call: &ToolCall,
+    trace: &TraceContext,
+    stage: &mut Option<StageReport>,
+) -> Result<Value, ToolError> {
     let Some(bound) = turn.request.agent.tools.find(&call.name) else {
         return Err(unknown_tool(turn, &call.name));
     };
@@ -101,7 +119,7 @@ async fn attempt(turn: &Turn, context: &Context, call: &ToolCall, trace: &TraceC
     bound.validator.check(&call.arguments).map_err(|fault| invalid(fault.message))?;
     match &bound.target {
         Target::WorkingMemory => write_down(turn, context, bound, call).await,
-        Target::Agent(id) => ask(turn, bound, id, call, trace).await.map(Value::String),
+        Target::Agent(id) => delegate(turn, id, call, trace, stage).await,
         Target::Tool(tool) => {
             let context = ToolContext {
                 agent: turn.request.agent.definition.id.clone(),
@@ -112,6 +130,28 @@ async fn attempt(turn: &Turn, context: &Context, call: &ToolCall, trace: &TraceC
             dispatch(bound, tool.as_ref(), call.arguments.clone(), context).await
         }
     }
+}
+
+/// Asks another agent; its last words are the result.
+async fn delegate(
+    turn: &Turn,
+    id: &AgentId,
+    call: &ToolCall,
+    trace: &TraceContext,
+    stage: &mut Option<StageReport>,
+) -> Result<Value, ToolError> {
+    let began = tokio::time::Instant::now();
+    let definition = &turn.request.agent.definition;
+    let limit = definition.orchestration.as_ref().map(|plan| plan.stage_timeout);
+    let prompt = call.arguments.get("prompt").and_then(Value::as_str).unwrap_or_default();
+    let asked = ask(turn, id, prompt, limit, trace).await;
+    let told = match &asked {
+        Ok(done) => Ok(Value::String(done.text.clone())),
+        Err(unanswered) => Err(unanswered.error.clone()),
+    };
+    let role = definition.role_of(id).unwrap_or(id.as_str());
+    *stage = Some(StageReport::of(role, id.as_str(), began, asked));
+    told
 }
 
 /// Writes the working memory.
@@ -131,50 +171,4 @@ fn unknown_tool(turn: &Turn, name: &str) -> ToolError {
     let known: Vec<_> = turn.request.agent.tools.iter().map(|tool| format!("`{}`", tool.offered.name)).collect();
     let known = if known.is_empty() { "there are none".to_owned() } else { format!("there are {}", known.join(", ")) };
     ToolError { code: "unknown_tool", message: format!("there is no tool `{name}`; {known}") }
-}
-
-/// Asks a sub-agent; its last words are the result.
-async fn ask(
-    turn: &Turn,
-    bound: &BoundTool,
-    id: &AgentId,
-    call: &ToolCall,
-    trace: &TraceContext,
-) -> Result<String, ToolError> {
-    let refuse = |code, message: String| Err(ToolError { code, message });
-    if turn.lineage.agents.contains(id) {
-        return refuse(
-            "agent_cycle",
-            format!("agent `{id}` is already at work on this request and cannot be asked again"),
-        );
-    }
-    if turn.lineage.agents.len() > MAX_DEPTH {
-        return refuse(
-            "agent_depth",
-            format!("agent `{id}` was not asked: agents may call each other {MAX_DEPTH} deep"),
-        );
-    }
-    let Some(agent) = turn.request.snapshot.agent(id) else {
-        return refuse("agent_unavailable", format!("agent `{id}` is not available at the moment"));
-    };
-    let prompt = call.arguments.get("prompt").and_then(Value::as_str).unwrap_or_default();
-    let mut lineage = turn.lineage.clone();
-    lineage.agents.push(id.clone());
-    lineage.parent = Some(turn.request.key.thread.clone());
-    let request = TurnRequest {
-        agent: Arc::clone(agent),
-        snapshot: Arc::clone(&turn.request.snapshot),
-        key: roster_model::id::ThreadKey {
-            resource: turn.request.key.resource.clone(),
-            thread: ThreadId::fresh(turn.services.ids.as_ref()),
-        },
-        owner_named: turn.request.owner_named,
-        stored: turn.request.stored,
-        input: Input { messages: vec![InputMessage { role: Role::User, parts: vec![Part::text(prompt)] }] },
-        settings: roster_model::provider::ModelSettings::default(),
-    };
-    match Box::pin(Turn::below(turn, request, lineage, trace.clone()).run()).await {
-        Ok(done) => Ok(done.text),
-        Err(failure) => refuse("agent_failed", format!("agent `{}` failed: {}", bound.written, failure.message)),
-    }
 }

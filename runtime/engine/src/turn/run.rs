@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::answer::Answer;
 use super::context::Context;
 use super::event::{Failure, FailureKind, FinishReason, TurnEvent};
+use super::lease;
 use super::lock::Held;
 use super::orchestrate::{self, Lineage};
 use super::request::TurnRequest;
@@ -40,15 +41,15 @@ pub(super) struct Turn {
     pub(super) request: TurnRequest,
     pub(super) lineage: Lineage,
     pub(super) id: TurnId,
-    message: MessageId,
+    pub(super) message: MessageId,
     /// Where events go; a sub-agent's go nowhere.
-    events: Option<mpsc::Sender<TurnEvent>>,
-    cancel: CancellationToken,
-    deadline: Instant,
-    timeout: Duration,
-    began: Instant,
+    pub(super) events: Option<mpsc::Sender<TurnEvent>>,
+    pub(super) cancel: CancellationToken,
+    pub(super) deadline: Instant,
+    pub(super) timeout: Duration,
+    pub(super) began: Instant,
     /// Where this turn stands in its trace: below the calling agent's tool span, or at the top.
-    trace: TraceContext,
+    pub(super) trace: TraceContext,
 }
 
 /// A turn that came to its end.
@@ -57,6 +58,8 @@ pub(super) struct Done {
     pub(super) usage: Usage,
     /// The words of the last step.
     pub(super) text: String,
+    /// The model that answered last, `provider/model`.
+    pub(super) model: Option<String>,
 }
 
 /// Begins a turn on the tracker and gives its receiving end.
@@ -104,23 +107,6 @@ pub fn start(services: &Arc<Services>, request: TurnRequest) -> Result<TurnStrea
 // === impl Turn ===
 
 impl Turn {
-    /// A sub-agent's turn below `parent`: same deadline, cancelled with it.
-    pub(super) fn below(parent: &Self, request: TurnRequest, lineage: Lineage, trace: TraceContext) -> Self {
-        Self {
-            services: Arc::clone(&parent.services),
-            id: TurnId::fresh(parent.services.ids.as_ref()),
-            message: MessageId::fresh(parent.services.ids.as_ref()),
-            events: None,
-            cancel: parent.cancel.clone(),
-            deadline: parent.deadline,
-            timeout: parent.timeout,
-            began: Instant::now(),
-            request,
-            lineage,
-            trace,
-        }
-    }
-
     /// Tells the client. A client that left is no failure here: cancelling is the token's business.
     pub(super) async fn emit(&self, event: TurnEvent) {
         if let Some(events) = &self.events {
@@ -141,7 +127,7 @@ impl Turn {
     async fn run_and_tell(self, place: Place) {
         let events = self.events.clone();
         let (agent, turn) = (self.request.agent.definition.id.to_string(), self.id.to_string());
-        let release = self.memory().map(|memory| (memory.clone(), self.request.key.clone(), self.id.clone()));
+        let lease = self.lease();
         let last = match AssertUnwindSafe(self.run()).catch_unwind().await {
             Ok(Ok(done)) => TurnEvent::Finished { reason: done.reason, usage: done.usage },
             Ok(Err(failure)) => {
@@ -151,9 +137,7 @@ impl Turn {
                 TurnEvent::Failed(failure)
             }
             Err(_panic) => {
-                if let Some((memory, key, turn)) = release {
-                    let _ = memory.store.save_answer(SaveAnswer { key, turn, message: None, last: true }).await;
-                }
+                lease::give_back(lease).await;
                 tracing::error!("a turn crashed; only this turn ended");
                 TurnEvent::Failed(Failure::new(FailureKind::Internal, "internal", "the turn crashed"))
             }
@@ -204,7 +188,7 @@ impl Turn {
             Ok(opened) => opened,
             Err(failure) => {
                 // The question may have been stored just before: give the thread back.
-                let question_stored = self.give_back().await;
+                let question_stored = lease::give_back(self.lease()).await;
                 return Err(Failure { question_stored, ..failure });
             }
         };
@@ -213,11 +197,12 @@ impl Turn {
         let outcome = self
             .within(async {
                 self.emit(started).await;
-                self.converse(&context, &mut answer, trace).await
+                self.work(&mut context, &mut answer, trace).await
             })
             .await;
         let calls = std::mem::take(&mut answer.model_calls);
-        let closed = self.close(outcome, answer).await;
+        let model = calls.last().map(|call| call.model.clone());
+        let closed = self.close(outcome, answer).await.map(|done| Done { model, ..done });
         drop(held);
         if let Some(remembered) = context.remembered.take() {
             self.leave(remembered, &calls, closed.as_ref().ok().map(|done| done.text.as_str()));
@@ -232,14 +217,6 @@ impl Turn {
         }
         let message = format!("the request used up its {} model calls", orchestrate::TREE_BUDGET);
         Err(Failure::new(FailureKind::Budget, "budget_exhausted", message))
-    }
-
-    /// Gives the thread back without an answer; true when it had been taken, so that the question is stored. A thread that
-    /// was never taken is no failure.
-    async fn give_back(&self) -> bool {
-        let Some(memory) = self.memory() else { return false };
-        let save = SaveAnswer { key: self.request.key.clone(), turn: self.id.clone(), message: None, last: true };
-        memory.store.save_answer(save).await.is_ok()
     }
 
     /// At least one model can be asked.
@@ -280,7 +257,7 @@ impl Turn {
     }
 
     /// Model calls and tools, until the model is done or `max_steps` is reached.
-    async fn converse(
+    pub(super) async fn converse(
         &self,
         context: &Context,
         answer: &mut Answer,
@@ -376,7 +353,7 @@ impl Turn {
             self.save_last(None).await.ok();
         }
         let stored = has_row && saved.is_ok();
-        let ended = outcome.and_then(|reason| saved.map(|()| Done { reason, usage, text }));
+        let ended = outcome.and_then(|reason| saved.map(|()| Done { reason, usage, text, model: None }));
         ended.map_err(|mut failure| {
             failure.usage = usage;
             failure.row = stored.then(|| self.message.clone());

@@ -5,6 +5,7 @@
 mod double;
 mod embedder;
 mod model;
+mod pattern;
 mod pay;
 mod recall;
 mod registry;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use futures_util::{Stream, StreamExt, stream};
@@ -128,7 +128,7 @@ impl Provider for Model {
 
     fn complete(&self, completion: Completion) -> BoxFuture<'_, Result<DeltaStream, ProviderError>> {
         let scripted = self.script.lock().unwrap().pop_front();
-        let said = scripted.unwrap_or_else(|| match &*self.fallback.lock().unwrap() {
+        let said = scripted.unwrap_or_else(|| match &*self.fallback.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(fallback) => fallback(&completion),
             None => text("ok"),
         });

@@ -99,3 +99,60 @@ async fn depth_and_budget_bound_a_fan_out() {
     let prompts = world.model.prompts().join("\n");
     assert!(prompts.contains("3 deep"), "the depth limit was met");
 }
+
+/// TO-h1: twenty agents in a ring; the depth ends it, with two calls a level.
+#[tokio::test]
+async fn a_ring_of_twenty_ends_at_the_depth_limit() {
+    let files: Vec<_> =
+        (0..20).map(|n| agent(&format!("a{n}"), &format!("\"a{}\"", (n + 1) % 20), n % 2 == 0)).collect();
+    let world = World::new(&files.iter().map(String::as_str).collect::<Vec<_>>());
+    let problems = world.registry.snapshot().entries.iter().map(|entry| entry.problems[0].code).collect::<Vec<_>>();
+    assert_eq!(problems, ["agent_cycle"; 20], "shown when they are loaded");
+    world.model.always(|asked| match &asked.messages[..] {
+        [.., roster_model::provider::PromptMessage::Tool(_)] => text("enough"),
+        _ => calls(&[("", &asked.tools[0].name, "{\"prompt\":\"go\"}")]),
+    });
+    let events = names(&all(start(&world.services, world.request("a7", "t", &[(Role::User, "go")])).unwrap()).await);
+    assert!(events.ends_with("text:enough step done:stop"), "{events}");
+    let prompts = world.model.prompts();
+    assert_eq!(prompts.len(), 8, "four agents, two calls each");
+    assert!(prompts.join("\n").contains("agent `a11` was not asked: agents may call each other 3 deep"));
+}
+
+/// TO-h1: three at once on every level; the number of model calls is the documented one, whoever asks.
+#[tokio::test]
+async fn three_at_once_on_every_level_stay_within_the_budget() {
+    let level = |n: usize| (0..3).map(|m| format!("\"l{n}-{m}\"")).collect::<Vec<_>>().join(",");
+    let mut files = vec![agent("root", &level(1), false)];
+    for n in 1..=5 {
+        files.extend((0..3).map(|m| agent(&format!("l{n}-{m}"), &level(n + 1), false)));
+    }
+    files.extend((0..3).map(|m| agent(&format!("l6-{m}"), "", false)));
+    let world = World::new(&files.iter().map(String::as_str).collect::<Vec<_>>());
+    world.model.always(|asked| match &asked.messages[..] {
+        [.., roster_model::provider::PromptMessage::Tool(_)] => text("done"),
+        _ => {
+            let all: Vec<_> = asked.tools.iter().map(|tool| ("", tool.name.as_str(), "{\"prompt\":\"go\"}")).collect();
+            calls(&all)
+        }
+    });
+    let turn = all(start(&world.services, world.request("root", "t", &[(Role::User, "go")])).unwrap()).await;
+    let asked = world.model.prompts().len();
+    assert!(asked <= 64, "{asked}");
+    let last = names(&turn);
+    assert!(last.ends_with("done:stop") || last.ends_with("failed:budget_exhausted"), "{last}");
+}
+
+/// A sub-agent that crashes or fails is a failed call; its thread is free again and the caller's model can answer.
+#[tokio::test]
+async fn a_sub_agent_that_fails_is_told_to_the_caller() {
+    let world = World::new(&[&agent("boss", "\"clerk\"", false), &agent("clerk", "", true)]);
+    world.model.always(|asked| match &asked.messages[..] {
+        [.., roster_model::provider::PromptMessage::Tool(results)] => text(&format!("told: {}", results[0].output)),
+        _ if is(asked, "boss") => calls(&[("", "agent_clerk", "{\"prompt\":\"go\"}")]),
+        _ => panic!("the model's driver has a hole"),
+    });
+    let events = names(&all(start(&world.services, world.request("boss", "t", &[(Role::User, "go")])).unwrap()).await);
+    assert!(events.contains("told: \"agent `clerk` failed: the turn crashed\""), "{events}");
+    assert!(events.ends_with("done:stop"), "{events}");
+}

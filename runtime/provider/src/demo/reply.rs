@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::ask::{Call, Wanted, wanted};
 use super::facts::Facts;
+use super::stage::{Stage, put_together};
 use super::user_text;
 use super::words::{Language, clipped, has_any, has_word};
 
@@ -33,15 +34,23 @@ pub(super) fn reply_to(completion: &Completion) -> Reply {
         })
         .collect();
     let (question, earlier) = lines.split_last().map_or(("", &[][..]), |(last, earlier)| (last.as_str(), earlier));
+    let stage = Stage::of(question);
+    let question = stage.as_ref().map_or(question, Stage::task);
     let language = Language::of(question);
     // Results are answered in words, never with another call: so no loop of calls can come about.
     if let Some(PromptMessage::Tool(results)) = completion.messages.last() {
         return from_results(results, language);
     }
+    if let Some(findings) = put_together(question, language) {
+        return said(findings, language);
+    }
     match wanted(question, completion) {
         Wanted::Call(call) => calling(call, language),
         Wanted::CityMissing => said(city_missing(language), language),
-        Wanted::Nothing => in_words(question, earlier, language),
+        Wanted::Nothing => match stage {
+            Some(stage) => said(stage.answer(language), language),
+            None => in_words(question, earlier, language),
+        },
     }
 }
 

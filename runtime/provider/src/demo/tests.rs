@@ -228,3 +228,23 @@ fn pieces_joined_are_the_text() {
     }
     assert_eq!(words::pieces("今天天气 ok").collect::<Vec<_>>(), ["今天天", "气 ", "ok"]);
 }
+
+fn in_role(role: &str, sections: &str) -> Completion {
+    let question =
+        format!("You are the {role} in a team. Answer.\n\n## Task\nexplain threads\n{sections}\nGive only that.\n");
+    ask(vec![user(&question)])
+}
+
+#[tokio::test]
+async fn in_an_orchestration_it_plays_its_part() {
+    let said = async |completion| text(&answer(completion).await);
+    assert!(said(in_role("researcher", "")).await.starts_with("As the researcher, I note the task: explain threads."));
+    let draft = said(in_role("writer", "\n## From the researcher\nfacts\n")).await;
+    assert!(draft.contains("first draft") && draft.contains("notes: facts") && !draft.contains("Give only"), "{draft}");
+    let review = said(in_role("reviewer", "\n## Draft\nsome words\n")).await;
+    assert!(review.starts_with("I read 10 characters.") && review.ends_with("VERDICT: revise"), "{review}");
+    let again = said(in_role("writer", "\n## From the researcher\nfacts\n\n## Your draft\nsome words\n")).await;
+    assert!(again.contains("second draft"), "{again}");
+    let together = "These are the answers of those who worked on it:\n\n## From the a\none\n\n## From the b\ntwo\n\nPut them together.";
+    assert_eq!(said(ask(vec![user(together)])).await, "What the others found, side by side:\n- a: one\n- b: two");
+}

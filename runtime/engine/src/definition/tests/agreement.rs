@@ -26,6 +26,8 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "unclosed_table",
     "unclosed_header",
     "file_missing",
+    "missing_stages",
+    "bad_stage",
 ];
 
 #[test]

@@ -90,7 +90,7 @@ fn the_samples_are_clean_and_their_schemas_accept_them() {
     let root = repository();
     let project = read_project(&root, &|_| None);
     assert!(project.all_problems().is_empty(), "{:?}", project.all_problems());
-    assert_eq!(project.agents.len(), 3);
+    assert_eq!(project.agents.len(), 6);
     assert!(project.unregistered.is_empty());
     let read = |file: &str| std::fs::read_to_string(root.join(file)).unwrap();
     assert!(accepts(&schema::runtime(), &read("config/runtime.toml")));
