@@ -93,8 +93,8 @@ pub struct Models {
 enum Identity {
     /// A provider of `runtime.toml`, or `demo`.
     Named(String),
-    /// A model table's: its address and the variable of its key.
-    Table(String, Option<String>),
+    /// A model table's: its address, the variable of its key, and its dialect.
+    Table(String, Option<String>, String),
 }
 
 impl Models {
@@ -121,7 +121,7 @@ impl Models {
 
     fn table(&self, table: &ModelTable) -> Result<BoundModel, NameFault> {
         let host = host_of(&table.base_url);
-        let identity = Identity::Table(table.base_url.clone(), table.api_key_env.clone());
+        let identity = Identity::Table(table.base_url.clone(), table.api_key_env.clone(), table.dialect.clone());
         let made = self.make(identity, || {
             let mut config = provider::ProviderConfig::new(host, dialect(&table.dialect)?, table.base_url.clone());
             config.key = match &table.api_key_env {
@@ -146,6 +146,9 @@ impl Models {
         }
         let ResolvedModel { provider, model } = self.names.resolve(name).map_err(unknown)?;
         let config = self.providers.get(&provider).ok_or_else(|| no_vectors(name))?;
+        if !dialect(&config.dialect)?.makes_vectors() {
+            return Err(makes_none(name, &config.dialect));
+        }
         let notice = match &config.key {
             ProviderKey::Missing { variable } => Some(unset(variable)),
             ProviderKey::None | ProviderKey::Set(_) => None,
@@ -197,6 +200,14 @@ fn no_vectors(name: &str) -> NameFault {
     }
 }
 
+fn makes_none(name: &str, dialect: &str) -> NameFault {
+    NameFault {
+        code: "unknown_embedder",
+        message: format!("embedder `{name}` cannot be used: providers of the dialect `{dialect}` make no vectors here"),
+        help: Some("name a provider of the dialect `openai`, \"local\" or \"hash\"".to_owned()),
+    }
+}
+
 fn unset(variable: &str) -> NameFault {
     NameFault {
         code: EmbedErrorKind::KeyMissing.code(),
@@ -217,13 +228,11 @@ fn of_runtime(config: &ProviderConfig) -> Result<provider::ProviderConfig, NameF
 }
 
 fn dialect(name: &str) -> Result<Dialect, NameFault> {
-    match name {
-        "openai" => Ok(Dialect::OpenAi),
-        other => {
-            let message = format!("this version does not speak the dialect `{other}` yet");
-            Err(NameFault { code: "not_available_yet", message, help: Some("it speaks `openai`".to_owned()) })
-        }
-    }
+    Dialect::parse(name).ok_or_else(|| {
+        let message = format!("no dialect is called `{name}`");
+        let known = Dialect::ALL.map(|dialect| format!("`{}`", dialect.name())).join(", ");
+        NameFault { code: "unknown_dialect", message, help: Some(format!("known dialects: {known}")) }
+    })
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "used as the function of `map_err`")]

@@ -1,6 +1,7 @@
 //! One model call over HTTP: attempts until a first delta, then the answer as it arrives.
 
 mod answer;
+mod ending;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
+use reqwest::Url;
 use roster_model::BoxFuture;
 use roster_model::provider::{Completion, DeltaStream, Provider, ProviderError, ProviderErrorKind};
 use tokio::time::{Instant, timeout_at};
@@ -24,6 +26,7 @@ use answer::Answer;
 #[cfg(test)]
 pub(crate) use answer::answer_of;
 pub(crate) use answer::{collect, html, is_html};
+pub(crate) use ending::{MAX_CALLS, ending, reported, too_many_calls, unreadable};
 pub(crate) use wire::{Deltas, Reader, Wire};
 
 /// An answer that is not streamed shows nothing before its end: so many times the limit of a first token is waited.
@@ -51,21 +54,22 @@ impl HttpProvider {
 
     async fn ask(&self, completion: Completion) -> Result<DeltaStream, ProviderError> {
         let deadline = completion.settings.timeout.map(|limit| Instant::now() + limit);
+        let url = self.wire.url(self.endpoint.base(), &completion.model);
         let body = Bytes::from(self.wire.encode(&completion)?);
         let max_retries = completion.settings.max_retries.unwrap_or(DEFAULT_RETRIES);
-        let attempt = || self.attempt(body.clone(), deadline);
+        let attempt = || self.attempt(url.clone(), body.clone(), deadline);
         let answer = with_retries(&*self.endpoint.pace, max_retries, deadline, attempt).await?;
         Ok(self.stream(answer))
     }
 
     /// Sends the request and waits for the first delta.
-    async fn attempt(&self, body: Bytes, deadline: Option<Instant>) -> Result<Answer, ProviderError> {
+    async fn attempt(&self, url: Url, body: Bytes, deadline: Option<Instant>) -> Result<Answer, ProviderError> {
         let begun = Instant::now();
         let patience = if self.stream { 1 } else { WHOLE_ANSWER_PATIENCE };
         let first_token = begun + self.timeouts.first_token.saturating_mul(patience);
         let limit = deadline.map_or(first_token, |deadline| deadline.min(first_token));
         let first = async {
-            let response = self.endpoint.send(body, "text/event-stream, application/json").await?;
+            let response = self.endpoint.send(url, body, "text/event-stream, application/json").await?;
             let idle = self.timeouts.idle;
             let mut answer = Answer::open(response, self.wire.reader(), idle, deadline).await?;
             answer.until_first_delta().await?;

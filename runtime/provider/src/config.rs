@@ -5,20 +5,69 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Url;
-use reqwest::header::HeaderValue;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use roster_model::provider::Provider;
 
-use crate::call::HttpProvider;
+use crate::anthropic::Anthropic;
+use crate::call::{HttpProvider, Wire};
 use crate::client::{ClientError, HttpClient};
 use crate::endpoint::Endpoint;
+use crate::gemini::Gemini;
 use crate::openai::OpenAi;
+use crate::responses::Responses;
 
 /// The form of HTTP a provider speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// Chat completions, as OpenAI, Ollama, vLLM, DeepSeek, Qwen and many others serve them.
     OpenAi,
+    /// OpenAI's responses.
+    OpenAiResponses,
+    /// Anthropic's messages.
+    Anthropic,
+    /// Gemini's contents.
+    Gemini,
 }
+
+impl Dialect {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::OpenAi, Self::OpenAiResponses, Self::Anthropic, Self::Gemini];
+
+    /// The name in configurations.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::OpenAiResponses => "openai-responses",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+        }
+    }
+
+    /// The reverse of [`Dialect::name`].
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|dialect| dialect.name() == name)
+    }
+
+    /// Whether the provider also makes vectors, at `/embeddings` and in the form of OpenAI's.
+    #[must_use]
+    pub fn makes_vectors(self) -> bool {
+        matches!(self, Self::OpenAi | Self::OpenAiResponses)
+    }
+
+    pub(crate) fn wire(self, stream: bool) -> Arc<dyn Wire> {
+        match self {
+            Self::OpenAi => Arc::new(OpenAi::new(stream)),
+            Self::OpenAiResponses => Arc::new(Responses::new(stream)),
+            Self::Anthropic => Arc::new(Anthropic::new(stream)),
+            Self::Gemini => Arc::new(Gemini::new(stream)),
+        }
+    }
+}
+
+/// The version of Anthropic's interface that is spoken here; newer ones are opted into by header only.
+const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 /// What a provider is shown to prove who asks.
 #[derive(Clone, PartialEq, Eq)]
@@ -148,18 +197,16 @@ pub fn build(config: ProviderConfig, client: &HttpClient) -> Result<Arc<dyn Prov
 
 pub(crate) fn assemble(config: ProviderConfig, client: &HttpClient) -> Result<HttpProvider, ConfigError> {
     let (stream, timeouts) = (config.stream, config.timeouts);
-    let wire = match config.dialect {
-        Dialect::OpenAi => Arc::new(OpenAi::new(stream)),
-    };
-    Ok(HttpProvider::new(endpoint(config, OpenAi::PATH, client)?, stream, timeouts, wire))
+    let wire = config.dialect.wire(stream);
+    Ok(HttpProvider::new(endpoint(config, client)?, stream, timeouts, wire))
 }
 
-/// The address `path` of the provider.
-pub(crate) fn endpoint(config: ProviderConfig, path: &str, client: &HttpClient) -> Result<Endpoint, ConfigError> {
-    let url = below(&base_url(&config)?, path);
-    let authorization = authorization(&config)?;
-    let pool = client.for_url(&url)?;
-    Ok(Endpoint::new(config, url, authorization, pool, client.pace()))
+/// The address of the provider, with what is sent along.
+pub(crate) fn endpoint(config: ProviderConfig, client: &HttpClient) -> Result<Endpoint, ConfigError> {
+    let base = base_url(&config)?;
+    let headers = headers(&config)?;
+    let pool = client.for_url(&base)?;
+    Ok(Endpoint::new(config, base, headers, pool, client.pace()))
 }
 
 fn base_url(config: &ProviderConfig) -> Result<Url, ConfigError> {
@@ -174,20 +221,23 @@ fn base_url(config: &ProviderConfig) -> Result<Url, ConfigError> {
     Ok(url)
 }
 
-/// Puts `path` after the address's own path; a query (such as an `api-version`) stays.
-fn below(base: &Url, path: &str) -> Url {
-    let mut url = base.clone();
-    url.set_path(&format!("{}{path}", base.path().trim_end_matches('/')));
-    url.set_fragment(None);
-    url
-}
-
-fn authorization(config: &ProviderConfig) -> Result<Option<HeaderValue>, ConfigError> {
-    let Key::Value(key) = &config.key else { return Ok(None) };
-    let mut value = HeaderValue::from_str(&format!("Bearer {}", key.trim()))
-        .map_err(|_| ConfigError::Key { name: config.name.clone() })?;
+/// The headers every request carries.
+fn headers(config: &ProviderConfig) -> Result<HeaderMap, ConfigError> {
+    let mut headers = HeaderMap::new();
+    if config.dialect == Dialect::Anthropic {
+        headers.insert("anthropic-version", HeaderValue::from_static(ANTHROPIC_VERSION));
+    }
+    let Key::Value(key) = &config.key else { return Ok(headers) };
+    let key = key.trim();
+    let (name, value) = match config.dialect {
+        Dialect::OpenAi | Dialect::OpenAiResponses => (AUTHORIZATION, format!("Bearer {key}")),
+        Dialect::Anthropic => (HeaderName::from_static("x-api-key"), key.to_owned()),
+        Dialect::Gemini => (HeaderName::from_static("x-goog-api-key"), key.to_owned()),
+    };
+    let mut value = HeaderValue::from_str(&value).map_err(|_| ConfigError::Key { name: config.name.clone() })?;
     value.set_sensitive(true);
-    Ok(Some(value))
+    headers.insert(name, value);
+    Ok(headers)
 }
 
 #[cfg(test)]

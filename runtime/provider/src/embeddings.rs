@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout};
 use crate::call::{WHOLE_ANSWER_PATIENCE, collect, html, is_html};
 use crate::client::HttpClient;
 use crate::config::{ConfigError, ProviderConfig, Timeouts, endpoint};
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, below};
 use crate::retry::{DEFAULT_RETRIES, with_retries};
 use crate::sse::within_idle;
 
@@ -74,7 +74,7 @@ fn assemble(config: EmbeddingsConfig, client: &HttpClient) -> Result<HttpEmbedde
     }
     let Timeouts { first_token, idle } = provider.timeouts;
     Ok(HttpEmbedder {
-        endpoint: endpoint(provider, PATH, client)?,
+        endpoint: endpoint(provider, client)?,
         model,
         asked: dimensions,
         space,
@@ -172,7 +172,7 @@ impl HttpEmbedder {
     }
 
     async fn attempt(&self, body: Bytes, texts: usize) -> Result<Vec<Vec<f32>>, ProviderError> {
-        let response = self.endpoint.send(body, "application/json").await?;
+        let response = self.endpoint.send(below(self.endpoint.base(), PATH), body, "application/json").await?;
         let answer = collect(&mut within_idle(response.bytes_stream(), self.idle)).await?;
         if is_html(&answer) {
             return Err(html());

@@ -1,4 +1,4 @@
-//! One address of a provider: requests are sent to it, and what it refuses becomes an error.
+//! The address of a provider: requests are sent to places below it, and what it refuses becomes an error.
 
 use std::error::Error as _;
 use std::io;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Client, Response, Url};
 use roster_model::provider::{ProviderError, ProviderErrorKind};
 
@@ -24,9 +24,10 @@ const MAX_REFUSAL: usize = 64 * 1024;
 /// An address with what is needed to ask there.
 pub(crate) struct Endpoint {
     name: String,
-    url: Url,
+    base: Url,
     key: Key,
-    authorization: Option<HeaderValue>,
+    /// Those of every request: the key, and what else the dialect wants.
+    headers: HeaderMap,
     client: Client,
     /// The longest silence in the body of a refusal.
     idle: Duration,
@@ -37,19 +38,24 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     pub(crate) fn new(
         config: ProviderConfig,
-        url: Url,
-        authorization: Option<HeaderValue>,
+        base: Url,
+        headers: HeaderMap,
         client: Client,
         pace: Arc<dyn Pace>,
     ) -> Self {
         let ProviderConfig { name, key, timeouts, .. } = config;
-        let secrets = Secrets::new(&key, &url);
-        Self { name, url, key, authorization, client, idle: timeouts.idle, pace, secrets }
+        let secrets = Secrets::new(&key, &base);
+        Self { name, base, key, headers, client, idle: timeouts.idle, pace, secrets }
     }
 
     /// The provider's key in the configuration.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What all addresses of the provider begin with.
+    pub(crate) fn base(&self) -> &Url {
+        &self.base
     }
 
     /// Whether a request could be sent at all.
@@ -66,16 +72,14 @@ impl Endpoint {
     ///
     /// # Errors
     /// What stood in its way; not yet presented.
-    pub(crate) async fn send(&self, body: Bytes, accept: &'static str) -> Result<Response, ProviderError> {
-        let mut request = self
+    pub(crate) async fn send(&self, url: Url, body: Bytes, accept: &'static str) -> Result<Response, ProviderError> {
+        let request = self
             .client
-            .post(self.url.clone())
+            .post(url)
+            .headers(self.headers.clone())
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .header(ACCEPT, HeaderValue::from_static(accept))
             .body(body);
-        if let Some(authorization) = &self.authorization {
-            request = request.header(AUTHORIZATION, authorization.clone());
-        }
         let response = request.send().await.map_err(|error| self.unreachable(&error))?;
         if response.status().is_success() { Ok(response) } else { Err(self.refused(response).await) }
     }
@@ -93,7 +97,7 @@ impl Endpoint {
 
     /// No answer at all came from the address, which stands in the log only: those who ask get the provider's name.
     fn unreachable(&self, error: &reqwest::Error) -> ProviderError {
-        let address = self.url.host_str().zip(self.url.port_or_known_default());
+        let address = self.base.host_str().zip(self.base.port_or_known_default());
         let (host, port) = address.unwrap_or_default();
         let what = if error.is_connect() { "cannot be reached" } else { "closed the connection without an answer" };
         let reason = self.secrets.masked(&innermost(error));
@@ -123,6 +127,14 @@ impl Endpoint {
         let message = format!("error {status}: it redirects, which is not followed with a key; correct `base_url`");
         ProviderError { status: Some(status), ..ProviderError::new(ProviderErrorKind::BadRequest, message) }
     }
+}
+
+/// Puts `path` after the address's own path; a query (such as an `api-version`) stays.
+pub(crate) fn below(base: &Url, path: &str) -> Url {
+    let mut url = base.clone();
+    url.set_path(&format!("{}{path}", base.path().trim_end_matches('/')));
+    url.set_fragment(None);
+    url
 }
 
 /// The order matters: what is cut before the secrets are masked can end in half a secret.

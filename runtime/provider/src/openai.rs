@@ -10,9 +10,11 @@ mod stream;
 mod tests;
 mod wire;
 
+use reqwest::Url;
 use roster_model::provider::{Completion, ProviderError};
 
 use crate::call::{Reader, Wire};
+use crate::endpoint::below;
 
 /// The dialect.
 pub(crate) struct OpenAi {
@@ -20,9 +22,6 @@ pub(crate) struct OpenAi {
 }
 
 impl OpenAi {
-    /// What stands after the base address.
-    pub(crate) const PATH: &'static str = "/chat/completions";
-
     /// Asks for streams, or for whole answers.
     pub(crate) fn new(stream: bool) -> Self {
         Self { stream }
@@ -30,6 +29,10 @@ impl OpenAi {
 }
 
 impl Wire for OpenAi {
+    fn url(&self, base: &Url, _model: &str) -> Url {
+        below(base, "/chat/completions")
+    }
+
     fn encode(&self, completion: &Completion) -> Result<Vec<u8>, ProviderError> {
         request::encode(completion, self.stream)
     }

@@ -50,8 +50,10 @@ impl Refusal {
             .map_or_else(|| error.to_string(), str::to_owned);
         let code = word(&error["code"]).or_else(|| word(&value["code"]));
         let family = word(&error["type"]).or_else(|| word(&error["status"]));
+        // Some tell the exact code below their details only.
+        let reason = error["details"].as_array().into_iter().flatten().find_map(|detail| word(&detail["reason"]));
         let status = code.as_deref().and_then(as_status).or_else(|| family.as_deref().and_then(as_status));
-        let code = code.filter(|code| as_status(code).is_none());
+        let code = code.filter(|code| as_status(code).is_none()).or(reason);
         Self { status, code, family, message: message.trim().to_owned() }
     }
 
@@ -86,7 +88,14 @@ impl Refusal {
             return None;
         }
         let message = self.message.to_ascii_lowercase();
-        let told = ["maximum context length", "context length exceeded", "context window", "prompt is too long"];
+        let told = [
+            "maximum context length",
+            "context length exceeded",
+            "context window",
+            "prompt is too long",
+            "exceed context limit",
+            "exceeds the maximum number of tokens",
+        ];
         told.iter().any(|words| message.contains(words)).then_some(ProviderErrorKind::ContextLength)
     }
 }
@@ -116,7 +125,9 @@ fn exact_kind(code: &str) -> Option<ProviderErrorKind> {
         "insufficient_quota" | "billing_not_active" | "billing_hard_limit_reached" | "insufficient_balance" => {
             Kind::Auth
         }
-        "invalid_api_key" | "invalid_issuer" | "authentication_error" | "permission_error" => Kind::Auth,
+        "invalid_api_key" | "API_KEY_INVALID" | "invalid_issuer" | "authentication_error" | "permission_error" => {
+            Kind::Auth
+        }
         _ => return None,
     })
 }

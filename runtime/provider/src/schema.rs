@@ -12,6 +12,24 @@ pub(crate) fn is_strict(schema: &Value) -> bool {
     }
 }
 
+/// Whether every object in the schema allows no properties but its own.
+pub(crate) fn is_closed(schema: &Value) -> bool {
+    match schema {
+        Value::Object(map) => {
+            let is_object = map.contains_key("properties") || map.get("type") == Some(&Value::from("object"));
+            let allows_more = map.get("additionalProperties") != Some(&Value::Bool(false));
+            !(is_object && allows_more) && map.values().all(is_closed)
+        }
+        Value::Array(all) => all.iter().all(is_closed),
+        _ => true,
+    }
+}
+
+/// What a model is told where its provider cannot be asked to keep to a schema.
+pub(crate) fn instruction(schema: &Value) -> String {
+    format!("Answer with one JSON document and nothing else. It must be valid by this JSON Schema:\n{schema}")
+}
+
 fn is_strict_object(map: &Map<String, Value>) -> bool {
     let Some(Value::Object(properties)) = map.get("properties") else {
         // An object without `properties` may hold anything.

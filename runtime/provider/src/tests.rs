@@ -1,17 +1,21 @@
 //! What the tests of this room share.
 
+pub(crate) mod goldens;
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use roster_model::BoxFuture;
+use roster_model::message::{ToolCall, ToolResult};
 use roster_model::provider::{
-    Completion, Delta, DeltaStream, ModelSettings, PromptMessage, Provider, ProviderError, UserPart,
+    Completion, Delta, DeltaStream, ModelSettings, OfferedTool, PromptMessage, Provider, ProviderError, UserPart,
 };
 use roster_model::time::Timestamp;
 use roster_testkit::clock::TestClock;
 use roster_testkit::ids::TestIds;
 use roster_testkit::scripted::ScriptedServer;
+use serde_json::{Map, Value, json};
 
 use crate::call::HttpProvider;
 use crate::client::{ClientOptions, HttpClient};
@@ -91,6 +95,32 @@ pub(crate) fn completion(messages: Vec<PromptMessage>) -> Completion {
 
 pub(crate) fn hello() -> Completion {
     completion(vec![user("hello")])
+}
+
+pub(crate) fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        other => panic!("no object: {other}"),
+    }
+}
+
+pub(crate) fn call(id: &str, arguments: Value) -> ToolCall {
+    ToolCall { id: id.to_owned(), name: "weigh".to_owned(), arguments: object(arguments), malformed: None }
+}
+
+pub(crate) fn result(id: &str, output: Value, is_error: bool) -> ToolResult {
+    ToolResult { call_id: id.to_owned(), name: "weigh".to_owned(), output, is_error, duration_ms: 3 }
+}
+
+pub(crate) fn with_tools(mut completion: Completion) -> Completion {
+    completion.tools = Arc::from([OfferedTool {
+        name: "weigh".to_owned(),
+        description: "Weighs a box.".to_owned(),
+        input_schema: Arc::new(
+            json!({"type": "object", "properties": {"box": {"type": "integer"}}, "required": ["box"]}),
+        ),
+    }]);
+    completion
 }
 
 /// Everything a provider answers: the deltas, then the error if there is one.

@@ -87,9 +87,9 @@ static MODEL_TABLE: TableShape = TableShape::closed(&[
 /// How providers are spoken to.
 pub const DIALECTS: &[(&str, Status)] = &[
     ("openai", Status::Built),
-    ("openai-responses", Status::Refused),
-    ("anthropic", Status::Refused),
-    ("gemini", Status::Refused),
+    ("openai-responses", Status::Built),
+    ("anthropic", Status::Built),
+    ("gemini", Status::Built),
 ];
 
 static MODEL_SETTINGS: TableShape = TableShape::closed(&[

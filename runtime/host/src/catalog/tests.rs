@@ -69,6 +69,11 @@ fn agents_of_one_provider_share_it() {
     let (one, two) = (table("http://127.0.0.1:3/v1", None), table("http://127.0.0.1:3/v1", Some("UNSET_KEY")));
     assert!(Arc::ptr_eq(&get(&one), &get(&one)));
     assert!(!Arc::ptr_eq(&get(&one), &get(&two)), "another key is another provider");
+    let mut other = table("http://127.0.0.1:3/v1", None);
+    if let ModelChoice::Table(table) = &mut other {
+        "anthropic".clone_into(&mut table.dialect);
+    }
+    assert!(!Arc::ptr_eq(&get(&one), &get(&other)), "another dialect is another provider");
 }
 
 #[test]
@@ -80,6 +85,14 @@ fn a_key_that_is_not_set_stops_no_start_and_names_its_variable() {
         assert_eq!(error.kind, ProviderErrorKind::KeyMissing);
         assert!(error.message.contains("UNSET_KEY"), "{error}");
     }
+}
+
+#[test]
+fn a_provider_whose_dialect_makes_no_vectors_is_no_embedder() {
+    let models = models("[models.providers.a]\ndialect = \"anthropic\"\nbase_url = \"http://127.0.0.1:1/v1\"\n");
+    let fault = models.embedder("a/x").err().expect("no embedder");
+    assert_eq!(fault.code, "unknown_embedder");
+    assert!(fault.message.contains("`a/x`") && fault.message.contains("`anthropic`"), "{}", fault.message);
 }
 
 fn fault(choice: &ModelChoice) -> (&'static str, String) {

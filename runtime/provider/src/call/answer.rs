@@ -143,7 +143,8 @@ impl Answer {
             self.look_for_end();
             return self.finish();
         }
-        if self.grace.is_none() && self.reader.is_complete() {
+        // Some servers say with every piece why they will have stopped: what goes on speaking has more time.
+        if self.reader.is_complete() && (self.grace.is_none() || !self.deltas.is_empty()) {
             self.grace = Some(Instant::now() + GRACE);
         }
         Ok(())

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use reqwest::Url;
 use roster_model::provider::{Completion, Delta, ProviderError, Usage};
 
 use crate::sse::Event;
@@ -11,6 +12,8 @@ pub(crate) type Deltas = VecDeque<Delta>;
 
 /// A dialect: how a completion is written, and who reads the answer.
 pub(crate) trait Wire: Send + Sync + 'static {
+    /// Where this model is asked.
+    fn url(&self, base: &Url, model: &str) -> Url;
     /// The body of the request.
     ///
     /// # Errors

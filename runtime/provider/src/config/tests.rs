@@ -52,7 +52,8 @@ fn the_path_is_put_after_the_address() {
         ("https://a.example", "https://a.example/chat/completions"),
         ("https://a.example/d?api-version=1#x", "https://a.example/d/chat/completions?api-version=1"),
     ] {
-        assert_eq!(below(&Url::parse(base).expect("url"), OpenAi::PATH).as_str(), expected);
+        let base = Url::parse(base).expect("url");
+        assert_eq!(Dialect::OpenAi.wire(true).url(&base, "m").as_str(), expected);
     }
 }
 

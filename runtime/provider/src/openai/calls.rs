@@ -11,12 +11,9 @@ mod tests;
 
 use roster_model::provider::{Delta, ProviderError, ProviderErrorKind};
 
-use crate::call::Deltas;
+use crate::call::{Deltas, MAX_CALLS, too_many_calls};
 
 use places::Places;
-
-/// Most calls in one answer; more are a fault of the model or an attack.
-const MAX_CALLS: usize = 256;
 
 /// A piece of a call, brought to one form.
 #[derive(Debug, Default)]
@@ -110,8 +107,7 @@ impl Calls {
 
     fn begin(&mut self, piece: &Piece) -> Result<(), ProviderError> {
         if self.calls.len() == MAX_CALLS {
-            let message = format!("the answer holds more than {MAX_CALLS} tool calls");
-            return Err(ProviderError::new(ProviderErrorKind::Protocol, message));
+            return Err(too_many_calls());
         }
         self.places.begin(piece.number, piece.id.as_deref());
         self.calls.push(Call { number: piece.number, id: piece.id.clone(), ..Call::default() });

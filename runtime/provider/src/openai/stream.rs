@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::calls::{Calls, Piece};
 use super::wire::{Answer, CallPiece, Choice, Function, Said};
-use crate::call::{Deltas, Reader};
-use crate::refusal::Refusal;
+use crate::call::{Deltas, Reader, ending, reported, unreadable};
+use crate::lenient::Words;
 use crate::sse::Event;
 
 /// One answer being read.
@@ -56,16 +56,7 @@ impl Reader for ChatReader {
             return Err(ProviderError::new(ProviderErrorKind::Truncated, "the answer broke off before its end"));
         }
         self.calls.check()?;
-        let has_calls = !self.calls.is_empty();
-        let reason = match self.stop {
-            // Some servers call it a stop though tools are called, some the reverse.
-            None | Some(StopReason::Stop | StopReason::ToolCalls) if has_calls => StopReason::ToolCalls,
-            None | Some(StopReason::Stop | StopReason::ToolCalls) => StopReason::Stop,
-            Some(other) => other,
-        };
-        if reason == StopReason::Stop && !self.has_text {
-            return Err(ProviderError::new(ProviderErrorKind::Empty, "the answer holds neither text nor tool calls"));
-        }
+        let reason = ending(self.stop, self.has_text, !self.calls.is_empty())?;
         deltas.push_back(Delta::End { reason, usage: self.usage, model: self.model.take() });
         Ok(())
     }
@@ -121,7 +112,7 @@ impl ChatReader {
         if let Some(thinking) = said.reasoning_content.given().or_else(|| said.reasoning.given()) {
             deltas.push_back(Delta::Reasoning(thinking));
         }
-        for text in [said.content, said.refusal].into_iter().filter_map(super::wire::Words::given) {
+        for text in [said.content, said.refusal].into_iter().filter_map(Words::given) {
             self.has_text = true;
             deltas.push_back(Delta::Text(text));
         }
@@ -176,13 +167,4 @@ fn check_error(error: Option<&Value>) -> Result<(), ProviderError> {
         Some(Value::String(text)) if text.is_empty() => Ok(()),
         Some(error) => Err(reported(error)),
     }
-}
-
-/// What a provider reports inside an answer that began well.
-fn reported(error: &Value) -> ProviderError {
-    Refusal::from_value(error).into_error()
-}
-
-fn unreadable(error: &serde_json::Error) -> ProviderError {
-    ProviderError::new(ProviderErrorKind::Protocol, format!("the answer cannot be read: {error}"))
 }

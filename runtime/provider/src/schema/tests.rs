@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::is_strict;
+use super::{is_closed, is_strict};
 
 #[test]
 fn strict_is_a_schema_whose_objects_are_closed_and_whole() {
@@ -17,4 +17,13 @@ fn strict_is_a_schema_whose_objects_are_closed_and_whole() {
     assert!(!is_strict(&outer(&["a", "n"], inner(false))), "the inner object is open");
     assert!(!is_strict(&json!({"type": "object"})));
     assert!(is_strict(&json!({"type": "string"})));
+}
+
+#[test]
+fn closed_is_a_schema_whose_objects_allow_nothing_more() {
+    assert!(is_closed(
+        &json!({"type": "object", "properties": {"a": {"type": "number"}}, "additionalProperties": false})
+    ));
+    assert!(!is_closed(&json!({"type": "array", "items": {"type": "object"}})));
+    assert!(is_closed(&json!({"type": "array", "items": {"type": "string"}})));
 }

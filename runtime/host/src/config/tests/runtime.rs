@@ -122,7 +122,6 @@ fn providers_and_their_keys() {
     check(&format!("{base}api_key = \"sk-1\"\n"), &["5:1 literal_secret"], true);
     check(&format!("{base}api_key = \"${{KEY_A}}\"\n"), &[], true);
     check(&format!("{base}api_key = \"sk-1\"\napi_key_env = \"KEY_A\"\n"), &["5:1 conflict"], false);
-    check(&format!("{base}dialect = \"anthropic\"\n"), &["5:11 not_available_yet"], false);
     check(&format!("{base}dialect = \"claude\"\n"), &["5:11 unknown_value"], false);
     check("[models.providers.demo]\nbase_url = \"http://h\"\n", &["3:19 bad_provider"], false);
     check("[models.providers.p]\n", &["3:1 missing_key"], false);

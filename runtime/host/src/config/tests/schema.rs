@@ -39,7 +39,7 @@ fn runtime_schema_and_loader_agree() {
         ("[project]\n[models]\n\"a b\" = \"demo/pro\"\n", false),
         ("[project]\n[models.providers.p]\nbase_url = \"http://h\"\n", true),
         ("[project]\n[models.providers.p]\nbase_url = \"h\"\n", false),
-        ("[project]\n[models.providers.p]\nbase_url = \"http://h\"\ndialect = \"gemini\"\n", false),
+        ("[project]\n[models.providers.p]\nbase_url = \"http://h\"\ndialect = \"gemini\"\n", true),
         ("[project]\n[models.providers.p]\nbase_url = \"http://h\"\napi_key = \"x\"\napi_key_env = \"X\"\n", false),
         ("[project]\n[models.providers.demo]\nbase_url = \"http://h\"\n", false),
         ("[project]\n[auth]\nmode = \"jwt\"\n", false),

@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use roster_model::message::{FileData, ToolCall, ToolResult};
-use roster_model::provider::{
-    Completion, ModelSettings, OfferedTool, PromptMessage, ProviderErrorKind, ToolChoice, UserPart,
-};
+use roster_model::message::{FileData, ToolCall};
+use roster_model::provider::{Completion, ModelSettings, PromptMessage, ProviderErrorKind, ToolChoice, UserPart};
 use roster_testkit::scripted::strict_fault;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::openai::request::encode;
-use crate::tests::{completion, hello, user};
+use crate::tests::{call, completion, hello, object, result, user, with_tools};
 
 fn body(completion: &Completion, stream: bool) -> Value {
     serde_json::from_slice(&encode(completion, stream).expect("encoded")).expect("json")
@@ -22,32 +20,6 @@ fn check(completion: &Completion, golden: &str) {
     let written = String::from_utf8(encode(completion, true).expect("encoded")).expect("text");
     assert_eq!(written, expected.to_string());
     assert_eq!(strict_fault(Some(&expected)), None);
-}
-
-fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(map) => map,
-        other => panic!("no object: {other}"),
-    }
-}
-
-fn call(id: &str, arguments: Value) -> ToolCall {
-    ToolCall { id: id.to_owned(), name: "weigh".to_owned(), arguments: object(arguments), malformed: None }
-}
-
-fn result(id: &str, output: Value, is_error: bool) -> ToolResult {
-    ToolResult { call_id: id.to_owned(), name: "weigh".to_owned(), output, is_error, duration_ms: 3 }
-}
-
-fn with_tools(mut completion: Completion) -> Completion {
-    completion.tools = Arc::from([OfferedTool {
-        name: "weigh".to_owned(),
-        description: "Weighs a box.".to_owned(),
-        input_schema: Arc::new(
-            json!({"type": "object", "properties": {"box": {"type": "integer"}}, "required": ["box"]}),
-        ),
-    }]);
-    completion
 }
 
 #[test]

@@ -1,0 +1,4 @@
+//! Request bodies byte for byte, and whole answers.
+
+mod answers;
+mod requests;
