@@ -89,7 +89,7 @@ impl Plan {
         let (door, agent) = (self.choose)(number);
         let is_saved = agent == SAVED;
         let text = if is_saved { question(number) } else { "How heavy is it?".to_owned() };
-        let body = door.body(Question { model: &agent, text: &text, conversation: None });
+        let body = door.body(Question { model: &agent, text: &text, owner: None, conversation: None });
         let open = match connection.take() {
             Some(open) => open,
             None => Connection::open(self.address).await?,

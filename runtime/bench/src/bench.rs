@@ -16,7 +16,7 @@ use crate::scenario::{self, Scenario};
 use crate::subject::{self, Subject};
 
 /// What the model always says; eight frames when streamed.
-const ANSWER: &str = "The third box on the left weighs three kilograms.";
+pub(crate) const ANSWER: &str = "The third box on the left weighs three kilograms.";
 
 /// What scenarios share.
 pub struct Bench {

@@ -11,6 +11,7 @@ use std::time::SystemTime;
 
 use anyhow::Context;
 use roster_model::time::Timestamp;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 use tokio::time::Instant;
 
@@ -76,6 +77,20 @@ impl Conditions {
             self.rustc.clone(),
         ]
     }
+}
+
+/// Lets this process and its children open so many files.
+///
+/// # Errors
+/// When the system allows fewer.
+pub fn allow_files(wanted: u64) -> anyhow::Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= wanted) {
+        return Ok(());
+    }
+    let most = limit.maximum.unwrap_or(wanted).max(wanted);
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum.and(Some(most)) });
+    raised.with_context(|| format!("a process may open too few files here; {wanted} are needed (`ulimit -n`)"))
 }
 
 /// The variable as it is set.

@@ -43,6 +43,8 @@ pub struct Question<'a> {
     pub model: &'a str,
     /// What is asked.
     pub text: &'a str,
+    /// [`Door::Chat`] only: whose conversation it is; `None` for the agent's default.
+    pub owner: Option<&'a str>,
     /// [`Door::Chat`] only: the conversation it belongs to; `None` for a fresh one.
     pub conversation: Option<&'a str>,
 }
@@ -61,10 +63,15 @@ impl Door {
     #[must_use]
     pub fn body(self, question: Question<'_>) -> Bytes {
         let mut body = json!({"model": question.model, "messages": [{"role": "user", "content": question.text}]});
-        match (self, question.conversation) {
-            (Self::Stream, _) => body["stream"] = json!(true),
-            (Self::Chat, Some(conversation)) => body["conversationId"] = json!(conversation),
-            _ => {}
+        if self == Self::Stream {
+            body["stream"] = json!(true);
+        }
+        if self == Self::Chat {
+            let named = [("resource", question.owner), ("conversationId", question.conversation)];
+            named
+                .into_iter()
+                .filter_map(|(key, name)| Some((key, name?)))
+                .for_each(|(key, name)| body[key] = json!(name));
         }
         Bytes::from(body.to_string())
     }

@@ -4,13 +4,14 @@
 //! once, asks it over real connections, and prints a table and JSON with the conditions it was measured under. Every
 //! figure that is compared has its baseline measured in the same run, in alternation with it. Reading order:
 //! [`options`], [`bench`], [`scenario`], [`subject`], [`door`], [`load`], [`sample`], [`report`]; for reloading
-//! [`saving`], [`witness`], [`asking`].
+//! [`saving`], [`witness`], [`asking`]; for what was stored before [`filler`].
 
 pub mod asking;
 pub mod bench;
 pub mod client;
 pub mod conditions;
 pub mod door;
+pub mod filler;
 pub mod load;
 pub mod options;
 pub mod project;

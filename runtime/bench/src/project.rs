@@ -28,8 +28,7 @@ impl Project {
     /// # Errors
     /// When the files cannot be written.
     pub fn make(parent: &Path, model_server: SocketAddr) -> anyhow::Result<Self> {
-        let agents = [agent(PLAIN, ""), agent(KEEPER, "memory = \"create_memory\"\n")];
-        Self::of(parent, model_server, [PLAIN, KEEPER].into_iter().map(str::to_owned).zip(agents))
+        Self::of(parent, model_server, two_agents(""))
     }
 
     /// The same with these agents: ids, and what stands in their files.
@@ -64,6 +63,22 @@ impl Project {
         self.dir.path()
     }
 
+    /// Sets what stands in the runtime's `[limits]`.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn limit(&self, limits: &str) -> anyhow::Result<()> {
+        let file = self.root().join("config/runtime.toml");
+        let text = fs::read_to_string(&file)?;
+        Ok(fs::write(file, format!("{text}\n[limits]\n{limits}"))?)
+    }
+
+    /// The sessions database.
+    #[must_use]
+    pub fn sessions(&self) -> PathBuf {
+        self.root().join(".temp/roster.db")
+    }
+
     /// An agent's file.
     #[must_use]
     pub fn agent_file(&self, id: &str) -> PathBuf {
@@ -78,8 +93,16 @@ fn runtime(model_server: SocketAddr) -> String {
     )
 }
 
-fn agent(id: &str, memory: &str) -> String {
-    format!("id = \"{id}\"\ninstructions = \"Answer in one short line.\"\n{memory}")
+/// The agent without memory and the one with it, both with these lines besides: ids, and what stands in their files.
+#[must_use]
+pub fn two_agents(lines: &str) -> [(String, String); 2] {
+    [(PLAIN, ""), (KEEPER, "memory = \"create_memory\"\n")].map(|(id, memory)| agent(id, &format!("{lines}{memory}")))
+}
+
+/// An agent's id and file; `lines` come after what all have.
+#[must_use]
+pub fn agent(id: &str, lines: &str) -> (String, String) {
+    (id.to_owned(), format!("id = \"{id}\"\ninstructions = \"Answer in one short line.\"\n{lines}"))
 }
 
 #[cfg(test)]

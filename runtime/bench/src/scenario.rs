@@ -1,11 +1,15 @@
 //! What can be measured. A new scenario is a file here and a line in [`ALL`].
 
 mod direct;
+mod in_flight;
+mod long_thread;
 mod many_agents;
 mod memory;
+mod recall;
 mod reload;
 mod start;
 mod stateless;
+mod tools;
 
 use anyhow::Result;
 use roster_model::BoxFuture;
@@ -51,6 +55,30 @@ pub static ALL: &[Scenario] = &[
         about: "turns that are durable before `done`, at 64 connections",
         starts_roster: true,
         run: |bench| Box::pin(memory::run(bench)),
+    },
+    Scenario {
+        name: "long-thread",
+        about: "a turn in a thread of 1,000,000 messages against one of 100",
+        starts_roster: true,
+        run: |bench| Box::pin(long_thread::run(bench)),
+    },
+    Scenario {
+        name: "recall",
+        about: "what recall over 100,000 vectors of an owner adds to a turn",
+        starts_roster: true,
+        run: |bench| Box::pin(recall::run(bench)),
+    },
+    Scenario {
+        name: "tools",
+        about: "what a turn with four tool calls adds to its model calls",
+        starts_roster: true,
+        run: |bench| Box::pin(tools::run(bench)),
+    },
+    Scenario {
+        name: "in-flight",
+        about: "memory of 5,000 turns that wait for slow models",
+        starts_roster: true,
+        run: |bench| Box::pin(in_flight::run(bench)),
     },
     Scenario {
         name: "reload",

@@ -2,7 +2,7 @@ use super::*;
 use roster_testkit::scripted::{Reply, ScriptedServer};
 
 fn question(conversation: Option<&str>) -> Question<'_> {
-    Question { model: "clerk", text: "how \"heavy\"?", conversation }
+    Question { model: "clerk", text: "how \"heavy\"?", owner: None, conversation }
 }
 
 #[test]

@@ -10,7 +10,7 @@ fn load(server: &ScriptedServer, most: u64) -> Load {
         duration: Duration::from_secs(60),
         most,
         questions: Arc::new(|number| {
-            Door::Stream.body(Question { model: "m", text: &format!("from {number}"), conversation: None })
+            Door::Stream.body(Question { model: "m", text: &format!("from {number}"), owner: None, conversation: None })
         }),
     }
 }

@@ -19,7 +19,7 @@ pub(super) const TEXT: &str = "How heavy is the third box on the left?";
 
 /// The model server under load, streaming.
 pub(super) fn load(bench: &Bench) -> Load {
-    let body = Door::Stream.body(Question { model: MODEL, text: TEXT, conversation: None });
+    let body = Door::Stream.body(Question { model: MODEL, text: TEXT, owner: None, conversation: None });
     Load {
         address: bench.model_server().address(),
         door: Door::Stream,
@@ -48,13 +48,13 @@ pub(super) struct Series {
 }
 
 impl Series {
-    /// Runs a round.
-    pub(super) async fn take(&mut self, load: &Load) -> Result<()> {
+    /// Runs a round; gives how many were answered.
+    pub(super) async fn take(&mut self, load: &Load) -> Result<u64> {
         let loaded = load.run().await?;
         self.rates.push(loaded.rate());
         self.p50.push(loaded.sample.percentile(50.0));
         self.p99.push(loaded.sample.percentile(99.0));
-        Ok(())
+        Ok(loaded.sample.count())
     }
 
     /// Rate, p50 and p99, medians of the rounds.

@@ -62,7 +62,7 @@ fn turns(subject: &Subject) -> Load {
         most: QUESTIONS,
         questions: Arc::new(|number| {
             let conversation = format!("start-{number}");
-            Door::Chat.body(Question { model: KEEPER, text: TEXT, conversation: Some(&conversation) })
+            Door::Chat.body(Question { model: KEEPER, text: TEXT, owner: None, conversation: Some(&conversation) })
         }),
     }
 }

@@ -63,7 +63,7 @@ struct Round {
 
 impl<'a> Pair<'a> {
     fn new(door: Door, direct: &'a mut Connection, through: &'a mut Connection) -> Self {
-        let body = |model| door.body(Question { model, text: TEXT, conversation: None });
+        let body = |model| door.body(Question { model, text: TEXT, owner: None, conversation: None });
         Self { door, direct, direct_body: body(MODEL), through, through_body: body(PLAIN) }
     }
 

@@ -13,6 +13,7 @@ mod cache;
 mod codes;
 mod gather;
 mod index;
+mod scanner;
 mod search;
 mod shelf;
 mod shorten;

@@ -28,7 +28,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("embed", &["model"]),
     ("plugin", &["model", "abi"]),
     ("host", &["model", "engine", "storage", "provider", "tools", "embed", "plugin", "server"]),
-    ("bench", &["model", "testkit"]),
+    ("bench", &["model", "testkit", "storage"]),
 ];
 
 /// What a module of the engine may import of the others.

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use roster_model::housekeeping::SessionStore;
 use roster_model::id::{ResourceId, ThreadId};
+use roster_model::message::Seq;
 use roster_model::recall::IndexedVector;
 use roster_model::storage::StoreError;
 
-use super::codes::Asked;
-use super::shelf::{Filter, Near, Shelf};
+use super::scanner::Scanner;
+use super::shelf::{Near, Shelf, Wanted};
 
 /// Bytes of vectors held when nothing else is configured: 128 MiB.
 pub const DEFAULT_BUDGET: usize = 128 * 1024 * 1024;
@@ -40,22 +41,13 @@ pub struct VectorCache {
     state: Mutex<State>,
     /// One load at a time: a cold owner asked twice is read once, and RAM is not filled twice.
     loading: tokio::sync::Mutex<()>,
+    scanner: Scanner,
 }
 
 struct State {
     budget: usize,
     held: HashMap<ShelfKey, Held>,
     clock: u64,
-}
-
-/// What is asked of one owner's vectors.
-pub(super) struct Wanted<'a> {
-    pub(super) asked: &'a Asked,
-    pub(super) filter: &'a Filter,
-    /// The least cosine.
-    pub(super) least: f32,
-    /// At most so many.
-    pub(super) most: usize,
 }
 
 impl Default for VectorCache {
@@ -71,6 +63,7 @@ impl VectorCache {
         Self {
             state: Mutex::new(State { budget, held: HashMap::new(), clock: 0 }),
             loading: tokio::sync::Mutex::new(()),
+            scanner: Scanner::default(),
         }
     }
 
@@ -99,7 +92,7 @@ impl VectorCache {
         &self,
         store: &Arc<dyn SessionStore>,
         key: &ShelfKey,
-        wanted: Wanted<'_>,
+        wanted: &Arc<Wanted>,
     ) -> Result<(Vec<Near>, Option<Arc<Shelf>>), StoreError> {
         let shelf = match self.fresh(store, key) {
             Some(shelf) => Some(shelf),
@@ -113,11 +106,26 @@ impl VectorCache {
         };
         match shelf {
             Some(shelf) => {
-                let near = shelf.nearest(wanted.asked, wanted.filter, wanted.least, wanted.most).await;
+                let wanted = Arc::clone(wanted);
+                let near = self.scanner.run(&shelf, move |shelf| shelf.nearest(&wanted)).await?;
                 Ok((near, Some(shelf)))
             }
-            None => Ok((page_by_page(store, key, &wanted).await?, None)),
+            None => Ok((page_by_page(store, key, wanted).await?, None)),
         }
+    }
+
+    /// Which of these messages of a shelf are at least as near as wanted.
+    ///
+    /// # Errors
+    /// When the scan crashed.
+    pub(super) async fn near_enough(
+        &self,
+        shelf: &Arc<Shelf>,
+        wanted: &Arc<Wanted>,
+        places: Vec<(ThreadId, Seq)>,
+    ) -> Result<Vec<bool>, StoreError> {
+        let wanted = Arc::clone(wanted);
+        self.scanner.run(shelf, move |shelf| shelf.near_enough(&wanted.asked, &places, wanted.least)).await
     }
 
     fn fresh(&self, store: &Arc<dyn SessionStore>, key: &ShelfKey) -> Option<Arc<Shelf>> {
@@ -213,18 +221,14 @@ pub(super) fn address_of(store: &Arc<dyn SessionStore>) -> usize {
 }
 
 /// For an owner who has more than may be held: a page at a time, keeping the best.
-async fn page_by_page(
-    store: &Arc<dyn SessionStore>,
-    key: &ShelfKey,
-    wanted: &Wanted<'_>,
-) -> Result<Vec<Near>, StoreError> {
+async fn page_by_page(store: &Arc<dyn SessionStore>, key: &ShelfKey, wanted: &Wanted) -> Result<Vec<Near>, StoreError> {
     let mut best: Vec<Near> = Vec::new();
     let mut after = Some(0);
     while let Some(start) = after {
         let (rows, next) = store.vectors(&key.resource, key.thread.as_ref(), &key.space, start, PAGE).await?;
         let mut shelf = Shelf::default();
         shelf.push(rows);
-        best.extend(shelf.nearest(wanted.asked, wanted.filter, wanted.least, wanted.most).await);
+        best.extend(shelf.nearest(wanted));
         best.sort_by(|a, b| b.cosine.total_cmp(&a.cosine));
         best.truncate(wanted.most);
         after = next;

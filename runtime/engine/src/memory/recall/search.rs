@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::try_join;
 use roster_model::embedder::{EmbedError, EmbedErrorKind, Embedder};
 use roster_model::id::{ThreadId, ThreadKey};
 use roster_model::message::Seq;
@@ -11,10 +12,10 @@ use roster_model::recall::TextHit;
 use roster_model::storage::StoreError;
 use roster_model::time::Timestamp;
 
-use super::cache::{ShelfKey, VectorCache, Wanted};
+use super::cache::{ShelfKey, VectorCache};
 use super::codes::Asked;
 use super::embedded;
-use super::shelf::{Filter, Near, Shelf};
+use super::shelf::{Filter, Near, Shelf, Wanted};
 use crate::definition::{RecallConfig, Scope};
 use crate::memory::Memory;
 use crate::memory::words::distinct;
@@ -132,33 +133,53 @@ impl Recall {
         let scope = if question.owner_named { config.scope } else { Scope::Thread };
         let thread = (scope == Scope::Thread).then_some(&question.key.thread);
         let most = (config.top_k * CANDIDATES).max(LEAST_CANDIDATES);
-        let filter = filter_of(&question);
-        let space = question.memory.embedder.as_ref().map(|embedder| embedder.space());
-        let meaning = match (question.vector, space) {
-            (Some(vector), Some(space)) => {
-                let asked = Asked::new(vector);
-                let key = ShelfKey::new(&question.memory.store, &question.key.resource, thread, space);
-                let wanted = Wanted { asked: &asked, filter: &filter, least: config.threshold, most };
-                let (near, shelf) = self.cache.nearest(&question.memory.store, &key, wanted).await?;
-                Some(Meaning { near, shelf, asked, space: space.to_owned() })
-            }
-            _ => None,
+        let wanted = question.vector.map(|vector| {
+            let (asked, filter) = (Asked::new(vector), filter_of(&question));
+            Arc::new(Wanted { asked, filter, least: config.threshold, most })
+        });
+        let (meaning, by_words) = try_join(
+            self.by_meaning(&question, thread, wanted.as_ref()),
+            by_words(&question, thread, most + LEAST_CANDIDATES),
+        )
+        .await?;
+        let by_words = match &meaning {
+            Some(meaning) => self.near_enough(meaning, by_words).await?,
+            None => by_words,
         };
-        let words = distinct(question.text, MOST_WORDS);
-        let by_words = match words.is_empty() {
-            true => Vec::new(),
-            false => {
-                let store = &question.memory.store;
-                store.find_words(&question.key.resource, thread, &words, most + LEAST_CANDIDATES).await?
-            }
-        };
-        let by_words = by_words
-            .into_iter()
-            .filter(|hit| filter.passes(&hit.thread, hit.seq, hit.role, hit.created_at.millis()))
-            .filter(|hit| meaning.as_ref().is_none_or(|meaning| meaning.allows(hit, config.threshold)));
         let near = meaning.as_ref().map_or(&[][..], |meaning| &meaning.near);
-        let hits = fuse(near, by_words.take(most), config.top_k);
+        let hits = fuse(near, by_words.into_iter().take(most), config.top_k);
         Ok(Searched { hits, scope, space: meaning.map(|meaning| meaning.space) })
+    }
+
+    async fn by_meaning(
+        &self,
+        question: &Question<'_>,
+        thread: Option<&ThreadId>,
+        wanted: Option<&Arc<Wanted>>,
+    ) -> Result<Option<Meaning>, StoreError> {
+        let (Some(wanted), Some(embedder)) = (wanted, &question.memory.embedder) else { return Ok(None) };
+        let (store, space) = (&question.memory.store, embedder.space());
+        let key = ShelfKey::new(store, &question.key.resource, thread, space);
+        let (near, shelf) = self.cache.nearest(store, &key, wanted).await?;
+        Ok(Some(Meaning { near, shelf, wanted: Arc::clone(wanted), space: space.to_owned() }))
+    }
+
+    /// Of the messages found by words those that are near enough: a threshold above 0 is somebody's wish, and holds for
+    /// these too.
+    async fn near_enough(&self, meaning: &Meaning, by_words: Vec<TextHit>) -> Result<Vec<TextHit>, StoreError> {
+        if meaning.wanted.least <= 0.0 {
+            return Ok(by_words);
+        }
+        let found = |hit: &TextHit| meaning.near.iter().any(|near| near.thread == hit.thread && near.seq == hit.seq);
+        let enough = match &meaning.shelf {
+            Some(shelf) => {
+                let places = by_words.iter().map(|hit| (hit.thread.clone(), hit.seq)).collect();
+                self.cache.near_enough(shelf, &meaning.wanted, places).await?
+            }
+            None => vec![false; by_words.len()],
+        };
+        let kept = by_words.into_iter().zip(enough).filter(|(hit, enough)| *enough || found(hit));
+        Ok(kept.map(|(hit, _)| hit).collect())
     }
 }
 
@@ -166,19 +187,20 @@ impl Recall {
 struct Meaning {
     near: Vec<Near>,
     shelf: Option<Arc<Shelf>>,
-    asked: Asked,
+    wanted: Arc<Wanted>,
     space: String,
 }
 
-impl Meaning {
-    /// Whether a message found by words is near enough. A threshold above 0 is somebody's wish, and holds for these too.
-    fn allows(&self, hit: &TextHit, threshold: f32) -> bool {
-        if threshold <= 0.0 || self.near.iter().any(|near| near.thread == hit.thread && near.seq == hit.seq) {
-            return true;
-        }
-        let cosine = self.shelf.as_ref().and_then(|shelf| shelf.cosine(&self.asked, &hit.thread, hit.seq));
-        cosine.is_some_and(|cosine| cosine >= threshold)
+/// What the words say, of the messages that count.
+async fn by_words(question: &Question<'_>, thread: Option<&ThreadId>, most: usize) -> Result<Vec<TextHit>, StoreError> {
+    let words = distinct(question.text, MOST_WORDS);
+    if words.is_empty() {
+        return Ok(Vec::new());
     }
+    let mut hits = question.memory.store.find_words(&question.key.resource, thread, &words, most).await?;
+    let filter = filter_of(question);
+    hits.retain(|hit| filter.passes(&hit.thread, hit.seq, hit.role, hit.created_at.millis()));
+    Ok(hits)
 }
 
 fn filter_of(question: &Question<'_>) -> Filter {

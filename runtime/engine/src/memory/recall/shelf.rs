@@ -1,4 +1,5 @@
 //! The vectors of an owner (or of one thread) in one space, coded, as they are held in RAM and scanned.
+//! What a scan does not touch is what does not matter: rows are looked at only where the cosine is good enough.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,11 +10,11 @@ use roster_model::recall::IndexedVector;
 
 use super::codes::{Asked, encode};
 
-/// Vectors scanned between two pauses in which other tasks may run: a fraction of a millisecond.
+/// Vectors that are copied when one is added while the shelf is being scanned.
 const CHUNK: usize = 2_048;
 /// How many candidates of the coarse scan are looked at exactly, for each one wanted, and at least.
 const OVERSAMPLED: usize = 8;
-const LEAST_CANDIDATES: usize = 64;
+const LEAST_CANDIDATES: usize = 256;
 
 /// Coded vectors with what a filter needs to know.
 #[derive(Clone, Default)]
@@ -39,6 +40,16 @@ struct Row {
     role: Role,
     seq: Seq,
     created_at: i64,
+}
+
+/// What is asked of a shelf.
+pub(super) struct Wanted {
+    pub(super) asked: Asked,
+    pub(super) filter: Filter,
+    /// The least cosine.
+    pub(super) least: f32,
+    /// At most so many.
+    pub(super) most: usize,
 }
 
 /// Which vectors count.
@@ -113,24 +124,29 @@ impl Shelf {
     }
 
     /// How many vectors it holds.
-    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.chunks.iter().map(|chunk| chunk.rows.len()).sum()
     }
 
-    /// The nearest, best first, at most `most`, none below `least`. Pauses between chunks.
-    pub(super) async fn nearest(&self, asked: &Asked, filter: &Filter, least: f32, most: usize) -> Vec<Near> {
+    /// The nearest, best first.
+    pub(super) fn nearest(&self, wanted: &Wanted) -> Vec<Near> {
+        let Wanted { asked, filter, least, most } = wanted;
         let before = filter.before.as_ref().and_then(|(thread, seq)| Some((*self.numbers.get(thread)?, *seq)));
         let mut best = Best::new((most * OVERSAMPLED).max(LEAST_CANDIDATES));
+        let mut cosines = Vec::with_capacity(CHUNK);
         for (at, chunk) in self.chunks.iter().enumerate() {
-            chunk.scan(self.dimensions, at, asked, filter, before, &mut best);
-            tokio::task::yield_now().await;
+            asked.roughly(&chunk.coarse, &chunk.scales, &mut cosines);
+            for (number, (row, cosine)) in chunk.rows.iter().zip(&cosines).enumerate() {
+                if best.wants(*cosine) && chunk.counts(number, row, filter, before) {
+                    best.offer(*cosine, (at, number));
+                }
+            }
         }
         let mut seen = HashSet::new();
         let mut near: Vec<Near> = best.taken().into_iter().filter_map(|place| self.near(asked, place)).collect();
         near.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then_with(|| a.seq.cmp(&b.seq)));
-        near.retain(|near| near.cosine >= least && seen.insert((near.thread.clone(), near.seq)));
-        near.truncate(most);
+        near.retain(|near| near.cosine >= *least && seen.insert((near.thread.clone(), near.seq)));
+        near.truncate(*most);
         near
     }
 
@@ -142,33 +158,33 @@ impl Shelf {
         Some(Near { thread: self.threads.get(known.thread as usize)?.clone(), seq: known.seq, cosine })
     }
 
-    /// The cosine of one message, where it has a vector here.
-    pub(super) fn cosine(&self, asked: &Asked, thread: &ThreadId, seq: Seq) -> Option<f32> {
-        let number = *self.numbers.get(thread)?;
-        self.chunks.iter().enumerate().find_map(|(at, chunk)| {
-            let row = chunk.rows.iter().position(|row| row.seq == seq && row.thread == number)?;
-            Some(self.near(asked, (at, row))?.cosine)
-        })
+    /// Which of these messages are at least as near as `least`; a message without a vector here is not.
+    pub(super) fn near_enough(&self, asked: &Asked, places: &[(ThreadId, Seq)], least: f32) -> Vec<bool> {
+        let known = |(thread, seq): &(ThreadId, Seq)| Some((*self.numbers.get(thread)?, *seq));
+        let places: Vec<Option<(u32, Seq)>> = places.iter().map(known).collect();
+        let open: HashSet<(u32, Seq)> = places.iter().copied().flatten().collect();
+        let threads: HashSet<u32> = open.iter().map(|(thread, _)| *thread).collect();
+        let mut enough = HashSet::new();
+        for (at, chunk) in self.chunks.iter().enumerate() {
+            for (number, row) in chunk.rows.iter().enumerate() {
+                let place = (row.thread, row.seq);
+                if threads.contains(&row.thread)
+                    && open.contains(&place)
+                    && self.near(asked, (at, number)).is_some_and(|near| near.cosine >= least)
+                {
+                    enough.insert(place);
+                }
+            }
+        }
+        places.iter().map(|place| place.is_some_and(|place| enough.contains(&place))).collect()
     }
 }
 
 impl Chunk {
-    fn scan(
-        &self,
-        dimensions: usize,
-        at: usize,
-        asked: &Asked,
-        filter: &Filter,
-        before: Option<(u32, Seq)>,
-        best: &mut Best,
-    ) {
-        let codes = self.coarse.chunks_exact(dimensions.max(1));
-        for (number, ((codes, scale), row)) in codes.zip(&self.scales).zip(&self.rows).enumerate() {
-            let unseen = before.is_none_or(|(thread, seq)| row.thread != thread || row.seq < seq);
-            if *scale > 0.0 && unseen && filter.suits(row.role, row.created_at) {
-                best.offer(asked.roughly(codes, *scale), (at, number));
-            }
-        }
+    fn counts(&self, number: usize, row: &Row, filter: &Filter, before: Option<(u32, Seq)>) -> bool {
+        let unseen = before.is_none_or(|(thread, seq)| row.thread != thread || row.seq < seq);
+        let directed = self.scales.get(number).is_some_and(|scale| *scale > 0.0);
+        directed && unseen && filter.suits(row.role, row.created_at)
     }
 }
 
@@ -185,12 +201,15 @@ impl Best {
         Self { most, bar: f32::NEG_INFINITY, offered: Vec::with_capacity(most * 2) }
     }
 
+    /// Whether it can be among them.
+    fn wants(&self, score: f32) -> bool {
+        score > self.bar
+    }
+
     fn offer(&mut self, score: f32, place: (usize, usize)) {
-        if score > self.bar {
-            self.offered.push((score, place));
-            if self.offered.len() >= self.most * 2 {
-                self.cut();
-            }
+        self.offered.push((score, place));
+        if self.offered.len() >= self.most * 2 {
+            self.cut();
         }
     }
 
