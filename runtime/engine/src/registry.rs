@@ -8,6 +8,7 @@ mod control;
 mod cycles;
 mod diff;
 mod prepare;
+mod remote;
 mod resolve;
 mod snapshot;
 

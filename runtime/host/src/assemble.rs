@@ -23,8 +23,9 @@ use crate::clock::{RandomIds, SystemClock};
 use crate::config::{AgentFile, ObservabilityConfig, ProjectFiles, RuntimeConfig, read_project};
 use crate::embedders::Embedders;
 use crate::error::HostError;
+use crate::mcp::{Mcp, Unasked};
 use crate::paths::{NOT_A_FOLDER, RUNTIME_FILE, RootError, find_root, not_a_folder};
-use crate::{config, environment, output, render, shutdown};
+use crate::{config, environment, mcp, output, render, shutdown};
 
 /// A project as it was read: its root, and all its files with all their problems.
 pub struct Project {
@@ -177,7 +178,8 @@ pub fn check_model(project: &Project, name: &str) -> Result<(), HostError> {
 
 fn catalog_without_store(root: &Path, config: &RuntimeConfig) -> Result<Catalog, HostError> {
     let store = Arc::new(UnavailableStore::new("the store is not opened while checking"));
-    catalog(config, store, Arc::new(SystemClock), Arc::new(RandomIds), Arc::new(Embedders::new(root)))
+    let (clock, ids, embedders) = (Arc::new(SystemClock), Arc::new(RandomIds), Arc::new(Embedders::new(root)));
+    catalog(config, store, clock, ids, embedders, Arc::new(Unasked::of(config)))
 }
 
 /// A warning for each model table whose variable is not set; those of `runtime.toml` are found with the file.
@@ -207,18 +209,24 @@ pub struct Assembly {
     pub store: Arc<dyn SessionStore>,
     /// The embedders of the process; what is reloaded keeps them.
     pub(crate) embedders: Arc<Embedders>,
+    /// MCP servers, whose tools the agents use; none is started before they are applied.
+    pub(crate) mcp: Mcp,
     /// The same store as the operator sees it.
     pub operator: Arc<dyn OperatorStore>,
     /// The same store once more, for closing it; `None` while it cannot be used.
     pub(crate) sessions: Option<Arc<SqliteStore>>,
 }
 
-/// Opens the store, makes the catalog and publishes the registry of the files as they were read.
+/// Opens the store, starts the MCP servers that `agent` may use, makes the catalog and publishes the registry of the
+/// files as they were read.
 ///
 /// # Errors
 /// As [`open`].
-pub fn assemble(project: &mut Project) -> Result<Assembly, HostError> {
+pub async fn assemble(project: &mut Project, agent: &str) -> Result<Assembly, HostError> {
     let assembly = open(project)?;
+    let servers = mcp::used_by(agent, &project.files.agents, &project.config()?.mcp);
+    assembly.mcp.apply(&servers);
+    assembly.mcp.servers.settled(mcp::SETTLE).await;
     let catalog = assembly.catalog(project.config()?)?;
     assembly.registry.publish(prepared(project, &catalog, &assembly.registry));
     Ok(assembly)
@@ -244,7 +252,8 @@ pub fn open(project: &Project) -> Result<Assembly, HostError> {
         services = services.recording(Arc::new(recorder));
     }
     let (services, embedders) = (Arc::new(services), Arc::new(Embedders::new(&project.root)));
-    Ok(Assembly { registry, services, store, embedders, operator, sessions: sessions.ok() })
+    let mcp = Mcp::new(&project.root, &services)?;
+    Ok(Assembly { registry, services, store, embedders, mcp, operator, sessions: sessions.ok() })
 }
 
 /// Where turns are observed. A file that cannot be used is told once; the runtime serves without.
@@ -328,7 +337,9 @@ impl Assembly {
     /// [`HostError::Internal`] when no HTTP client can be made at all.
     pub fn catalog(&self, config: &RuntimeConfig) -> Result<Catalog, HostError> {
         let Services { clock, ids, .. } = &*self.services;
-        catalog(config, Arc::clone(&self.store), Arc::clone(clock), Arc::clone(ids), Arc::clone(&self.embedders))
+        let (store, embedders) = (Arc::clone(&self.store), Arc::clone(&self.embedders));
+        let servers = Arc::clone(&self.mcp.servers) as _;
+        catalog(config, store, Arc::clone(clock), Arc::clone(ids), embedders, servers)
     }
 
     /// Where versions of definitions are kept; `None` while the store cannot be used.

@@ -12,6 +12,7 @@ use roster_model::embedder::{EmbedErrorKind, Embedder};
 use roster_model::housekeeping::SessionStore;
 use roster_model::id::IdSource;
 use roster_model::provider::Provider;
+use roster_model::source::ToolSource;
 use roster_model::time::Clock;
 use roster_provider::client::{ClientOptions, HttpClient};
 use roster_provider::config::{self as provider, Dialect, Key};
@@ -37,6 +38,7 @@ pub fn catalog(
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
     embedders: Arc<Embedders>,
+    servers: Arc<dyn ToolSource>,
 ) -> Result<Catalog, HostError> {
     let models = Arc::new(Models::new(config, Arc::clone(&clock), ids));
     let tools = roster_tools::builtin(tool_client()?, clock);
@@ -44,6 +46,7 @@ pub fn catalog(
     Ok(Catalog {
         factories: BTreeMap::from([("create_memory".to_owned(), create_memory)]),
         tools: tools.into_iter().collect(),
+        servers,
         embedders: Arc::new(NamedEmbedders::new(embedders, Arc::clone(&models))),
         models,
         revision: 1,

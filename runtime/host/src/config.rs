@@ -13,8 +13,8 @@ mod shapes;
 pub use project::{AgentFile, ProjectFiles, ReadFailure, read_config, read_file, read_project};
 pub use registry::{LoadedRegistry, RegistryLine, load_registry};
 pub use runtime::{
-    Auth, Limits, Listener, LoadedRuntime, ObservabilityConfig, Proof, ProviderConfig, ProviderKey, ReloadConfig,
-    RuntimeConfig, StorageConfig, Token, is_open, load_runtime,
+    Auth, Limits, Listener, LoadedRuntime, McpReach, McpServer, ObservabilityConfig, Proof, ProviderConfig,
+    ProviderKey, ReloadConfig, RuntimeConfig, Setting, StorageConfig, Token, is_open, load_runtime,
 };
 pub use secret::Secret;
 

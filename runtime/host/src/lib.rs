@@ -14,6 +14,7 @@ mod environment;
 pub mod error;
 mod listing;
 pub mod log;
+mod mcp;
 pub mod output;
 pub mod paths;
 pub mod reload;

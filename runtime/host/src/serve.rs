@@ -45,6 +45,7 @@ pub async fn serve(project: Project, plan: &Plan, mut signals: Signals) -> Resul
     let listeners = Listeners::bind(plan, &config).await?;
     let assembly = Arc::new(assemble::open(&project)?);
     let http = Arc::new(ArcSwap::from_pointee(http_config(&config, listeners.gateway_address())));
+    assembly.mcp.apply(&config.mcp);
     let reload = start_reload(&project, &config, &assembly, &listeners, &http, plan.log_format).await?;
     let app = Arc::new(App {
         registry: Arc::clone(&assembly.registry),
@@ -52,6 +53,7 @@ pub async fn serve(project: Project, plan: &Plan, mut signals: Signals) -> Resul
         store: assembly.store.clone(),
         operator: Arc::clone(&assembly.operator),
         control: Some(Arc::clone(&reload) as _),
+        servers: Arc::clone(&assembly.mcp.servers) as _,
         config: http,
         ready: Arc::new(AtomicBool::new(true)),
         version: env!("CARGO_PKG_VERSION"),
@@ -80,7 +82,7 @@ async fn start_reload(
     format: LogFormat,
 ) -> Result<Arc<Reload>, HostError> {
     let (addresses, gateway, doors) = (listeners.addresses(), listeners.gateway_address(), Arc::clone(http));
-    let services = Arc::clone(&assembly.services);
+    let (services, servers) = (Arc::clone(&assembly.services), Arc::clone(assembly));
     let apply = move |config: &RuntimeConfig| {
         if let Some(open) = addresses.iter().find(|address| config::is_open(&config.auth, **address)) {
             return Err(format!("`auth.mode` is `\"none\"`, and others can reach {open}"));
@@ -91,10 +93,11 @@ async fn start_reload(
             recorder.set_sample(config.observability.sample);
         }
         services.recall.cache.set_budget(config.limits.vector_cache);
+        servers.mcp.apply(&config.mcp);
         Ok(())
     };
     let names = Arc::clone(assembly);
-    reload::start(reload::Start {
+    let reload = reload::start(reload::Start {
         root: project.root.clone(),
         config: config.clone(),
         variables: environment::variable,
@@ -106,7 +109,12 @@ async fn start_reload(
         format,
         run: format!("{:032x}", assembly.services.ids.fresh()),
     })
-    .await
+    .await?;
+    let told = Arc::clone(&reload);
+    assembly.mcp.on_change(move || told.tools_changed());
+    // What came while nobody listened.
+    reload.tools_changed();
+    Ok(reload)
 }
 
 /// One line that says what is served.

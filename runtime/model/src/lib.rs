@@ -2,7 +2,7 @@
 //!
 //! What is *not* here: input or output, clocks, an async runtime, TOML, HTTP, SQL. Everything another room needs in
 //! order to talk about agents, threads and turns is here, and the whole can be read in twenty minutes. Reading order:
-//! [`id`], [`time`], [`message`], [`tool`], [`provider`], [`embedder`], [`storage`], [`working`], [`recall`], [`housekeeping`],
+//! [`id`], [`time`], [`message`], [`tool`], [`source`], [`provider`], [`embedder`], [`storage`], [`working`], [`recall`], [`housekeeping`],
 //! [`feed`], [`ledger`], [`observation`].
 
 pub mod embedder;
@@ -14,6 +14,7 @@ pub mod message;
 pub mod observation;
 pub mod provider;
 pub mod recall;
+pub mod source;
 pub mod storage;
 pub mod time;
 pub mod tool;

@@ -9,6 +9,7 @@ use roster_engine::registry::{Control, Registry};
 use roster_engine::turn::Services;
 use roster_model::housekeeping::SessionStore;
 use roster_model::id::ResourceId;
+use roster_model::source::ToolSource;
 use roster_model::storage::OperatorStore;
 
 use crate::http::limits::DEFAULT_BODY_LIMIT;
@@ -25,6 +26,8 @@ pub struct App {
     pub operator: Arc<dyn OperatorStore>,
     /// Reloads, pins and tells what happens; without one those routes of `/admin` answer 503 `not_available`.
     pub control: Option<Arc<dyn Control>>,
+    /// MCP servers whose tools agents use; `/admin/mcp` shows how they stand.
+    pub servers: Arc<dyn ToolSource>,
     /// What may change while running.
     pub config: Arc<ArcSwap<HttpConfig>>,
     /// False until the first registry is published: `/ready` answers 503 `starting`.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use roster_model::embedder::Embedder;
 use roster_model::provider::Provider;
+use roster_model::source::ToolSource;
 use roster_model::tool::ToolMaker;
 
 use super::resolve::DEFAULT_EMBEDDER;
@@ -97,6 +98,8 @@ pub struct Catalog {
     pub factories: BTreeMap<String, Arc<dyn MemoryFactory>>,
     /// Tools by the name definitions write.
     pub tools: BTreeMap<String, Arc<dyn ToolMaker>>,
+    /// MCP servers, whose tools come and go.
+    pub servers: Arc<dyn ToolSource>,
     /// Models.
     pub models: Arc<dyn ModelSource>,
     /// Embedders.

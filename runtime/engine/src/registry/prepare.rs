@@ -7,6 +7,7 @@ use roster_model::id::AgentId;
 use super::catalog::Catalog;
 use super::cycles::cycles;
 use super::diff::{Change, diff};
+use super::remote;
 use super::resolve::{Resolved, Roll, resolve};
 use super::snapshot::{Agent, AgentState, Entry, Refusal, Snapshot};
 use crate::definition::{Definition, Positions, Problem};
@@ -164,7 +165,7 @@ impl Assembler<'_> {
         positions: &Positions,
         before: Option<&Arc<Agent>>,
     ) -> Result<Arc<Agent>, Vec<Problem>> {
-        let facts = facts_of(definition, &self.roll);
+        let facts = facts_of(definition, &self.roll, self.catalog);
         if let Some(agent) = before.filter(|agent| agent.is_current(definition, self.catalog, &facts)) {
             return Ok(Arc::clone(agent));
         }
@@ -229,9 +230,10 @@ fn roll_of(candidates: &[Candidate], previous: &Snapshot) -> Roll {
     candidates.iter().map(one).collect()
 }
 
-/// What the agent's tools say of its sub-agents; a change of these assembles it anew.
-fn facts_of(definition: &Definition, roll: &Roll) -> Vec<(String, String)> {
-    definition.callees().filter_map(|id| roll.get(id).cloned()).collect()
+/// What the agent's tools say of its sub-agents, and how the servers it uses stand; a change of these assembles it anew.
+fn facts_of(definition: &Definition, roll: &Roll, catalog: &Catalog) -> Vec<(String, String)> {
+    let agents = definition.callees().filter_map(|id| roll.get(id).cloned());
+    agents.chain(remote::facts(definition, catalog)).collect()
 }
 
 impl Agent {

@@ -10,6 +10,7 @@ use roster_model::id::AgentId;
 use roster_model::tool::SettingsError;
 
 use super::catalog::{BoundEmbedder, BoundModel, Catalog};
+use super::remote::{self, ServerTool};
 use crate::definition::{Definition, Pattern, Positions, Problem, suggest};
 use crate::memory::MemoryFactory;
 use crate::memory::working::{WORKING_MEMORY_TOOL, description, input_schema};
@@ -52,10 +53,10 @@ pub(super) fn resolve(
     let mut problems = Vec::new();
     let models = models(definition, positions, catalog, &mut problems);
     let factory = factory(definition, positions, catalog, &mut problems);
-    let mut unbound = tools(definition, positions, catalog, &mut problems);
+    let mut warnings = Vec::new();
+    let mut unbound = tools(definition, positions, catalog, &mut problems, &mut warnings);
     unbound.extend(agents(definition, positions, roll, &mut problems));
     unbound.extend(working_memory(definition, positions, &mut problems));
-    let mut warnings = Vec::new();
     let embedder = embedder(definition, positions, catalog, &mut problems, &mut warnings);
     if !problems.is_empty() {
         return Err(problems);
@@ -159,10 +160,16 @@ fn tools(
     positions: &Positions,
     catalog: &Catalog,
     problems: &mut Vec<Problem>,
+    warnings: &mut Vec<Problem>,
 ) -> Vec<Unbound> {
     let mut unbound = Vec::new();
     for (at, name) in definition.tools.iter().enumerate() {
         let span = positions.tools.get(at).cloned();
+        if let Some(tool) = ServerTool::read(name) {
+            let mut found = remote::Found { positions, catalog, unbound: &mut unbound, problems, warnings };
+            found.bind(definition, tool, span);
+            continue;
+        }
         let Some(maker) = catalog.tools.get(name) else {
             problems.push(unknown_tool(name, positions, span, catalog));
             continue;
@@ -180,9 +187,6 @@ fn tools(
 }
 
 fn unknown_tool(name: &str, positions: &Positions, span: Option<std::ops::Range<usize>>, catalog: &Catalog) -> Problem {
-    if name.starts_with("mcp:") {
-        return not_yet(positions, span, &format!("tool `{name}`"), "MCP servers");
-    }
     if name.contains(':') {
         return not_yet(positions, span, &format!("tool `{name}`"), "plugins");
     }
@@ -190,7 +194,7 @@ fn unknown_tool(name: &str, positions: &Positions, span: Option<std::ops::Range<
     positions.error("unknown_tool", span, message).help(known(name, catalog.tools.keys(), "tools"))
 }
 
-fn bad_setting(tool: &str, positions: &Positions, fault: SettingsError) -> Problem {
+pub(super) fn bad_setting(tool: &str, positions: &Positions, fault: SettingsError) -> Problem {
     let span = positions.setting(tool, &fault.key);
     let problem = positions.error("tool_setting", span, format!("settings of tool `{tool}`: {}", fault.message));
     match fault.help {
@@ -229,7 +233,7 @@ fn not_yet(positions: &Positions, span: Option<std::ops::Range<usize>>, what: &s
 }
 
 /// "did you mean `x`?", else the list.
-fn known<S: AsRef<str>>(name: &str, all: impl Iterator<Item = S>, noun: &str) -> String {
+pub(super) fn known<S: AsRef<str>>(name: &str, all: impl Iterator<Item = S>, noun: &str) -> String {
     let all: Vec<S> = all.collect();
     if let Some(near) = suggest(name, all.iter().map(AsRef::as_ref)) {
         return format!("did you mean `{near}`?");

@@ -26,7 +26,7 @@ pub struct Agent {
     pub generation: u64,
     /// The catalog revision it was assembled from.
     pub(crate) revision: u64,
-    /// Name and description of each sub-agent, as its tools tell the model.
+    /// Name and description of each sub-agent, as its tools tell the model; each server it uses, and its revision.
     pub(crate) facts: Vec<(String, String)>,
     /// What somebody should look at, although it serves.
     pub(crate) warnings: Vec<Problem>,

@@ -52,6 +52,11 @@ struct OfCall {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfServer {
+    server: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfTokens {
     model: String,
     direction: &'static str,
@@ -77,6 +82,8 @@ pub struct Metrics {
     first_token_seconds: Histogram,
     tokens: Family<OfTokens, Counter>,
     tool_calls: Family<OfCall, Counter>,
+    mcp_calls: Family<OfCall, Counter>,
+    mcp_reconnects: Family<OfServer, Counter>,
     turns_running: Gauge,
     observations_lost: Counter,
     lost_seen: AtomicU64,
@@ -96,6 +103,8 @@ impl Default for Metrics {
             first_token_seconds: histogram(),
             tokens: Family::default(),
             tool_calls: Family::default(),
+            mcp_calls: Family::default(),
+            mcp_reconnects: Family::default(),
             turns_running: Gauge::default(),
             observations_lost: Counter::default(),
             lost_seen: AtomicU64::new(0),
@@ -119,6 +128,9 @@ impl Metrics {
         registry.register("model_first_token_seconds", help, self.first_token_seconds.clone());
         registry.register("tokens", "Tokens as providers count them", self.tokens.clone());
         registry.register("tool_calls", "Tool calls by tool and outcome", self.tool_calls.clone());
+        registry.register("mcp_calls", "Calls of MCP servers by server and outcome", self.mcp_calls.clone());
+        let help = "Connections to MCP servers that were made anew";
+        registry.register("mcp_reconnects", help, self.mcp_reconnects.clone());
         registry.register("turns_running", "Turns under way", self.turns_running.clone());
         registry.register("observations_lost", "Spans dropped or not written", self.observations_lost.clone());
         registry.register("reloads", "Reloads by outcome", self.reloads.clone());
@@ -157,6 +169,16 @@ impl Metrics {
     /// A tool call came to its end; `outcome` is `ok` or a machine code.
     pub fn tool_call(&self, tool: &str, outcome: &str) {
         self.tool_calls.get_or_create(&OfCall { name: tool.to_owned(), outcome: outcome.to_owned() }).inc();
+    }
+
+    /// A call of an MCP server came to its end; `outcome` is `ok` or a machine code.
+    pub fn mcp_call(&self, server: &str, outcome: &str) {
+        self.mcp_calls.get_or_create(&OfCall { name: server.to_owned(), outcome: outcome.to_owned() }).inc();
+    }
+
+    /// A connection to an MCP server was made anew.
+    pub fn mcp_reconnect(&self, server: &str) {
+        self.mcp_reconnects.get_or_create(&OfServer { server: server.to_owned() }).inc();
     }
 
     /// A reload came to its end.

@@ -131,6 +131,7 @@ impl World {
         let factory =
             Arc::new(Factory { store: wrap(store.clone()), calls: AtomicUsize::new(0), fails: Mutex::new(false) });
         let catalog = Catalog {
+            servers: Arc::new(()),
             factories: BTreeMap::from([("create_memory".to_owned(), Arc::clone(&factory) as Arc<dyn MemoryFactory>)]),
             tools: BTreeMap::from([("pay".to_owned(), Arc::new(maker.clone()) as Arc<dyn ToolMaker>)]),
             models: Arc::new(Models(Arc::clone(&model))),

@@ -9,6 +9,7 @@ mod pattern;
 mod pay;
 mod recall;
 mod registry;
+mod servers;
 mod stored;
 mod subagents;
 mod title;

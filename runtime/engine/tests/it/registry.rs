@@ -8,11 +8,11 @@ use roster_model::id::AgentId;
 
 use crate::double::{CLERK, World};
 
-fn id(text: &str) -> AgentId {
+pub fn id(text: &str) -> AgentId {
     AgentId::new(text).unwrap()
 }
 
-fn problems(world: &World, agent: &str) -> Vec<String> {
+pub fn problems(world: &World, agent: &str) -> Vec<String> {
     world.registry.snapshot().entry(&id(agent)).unwrap().problems.iter().map(ToString::to_string).collect()
 }
 
@@ -77,7 +77,7 @@ async fn names_that_stand_for_nothing_are_problems_at_their_place() {
         "agents/x.toml:4:10: error[unknown_factory]: unknown memory factory `creat_memory`",
         "agents/x.toml:5:10: error[unknown_tool]: unknown tool `pya`",
         "agents/x.toml:5:17: error[not_available_yet]",
-        "agents/x.toml:5:24: error[not_available_yet]",
+        "agents/x.toml:5:24: error[unknown_server]",
         "agents/x.toml:6:11: error[unknown_agent]",
     ] {
         assert!(found.contains(expected), "{expected} in\n{found}");

@@ -37,7 +37,7 @@ pub(super) fn run(root: Option<&Path>, args: &ChatArgs) -> Result<Exit, HostErro
     }
     let mut project = assemble::read(root)?;
     assemble::runtime()?.block_on(async {
-        let assembly = assemble::assemble(&mut project)?;
+        let assembly = assemble::assemble(&mut project, &args.agent).await?;
         let result = match Conversation::open(&assembly, &project, args) {
             Ok(conversation) => conversation.hold(args.text.as_deref()).await,
             Err(error) => Err(error),

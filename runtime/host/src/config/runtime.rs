@@ -1,5 +1,6 @@
 //! `config/runtime.toml`: from its bytes to a checked configuration.
 
+mod mcp;
 mod read;
 
 use std::net::SocketAddr;
@@ -16,6 +17,7 @@ use super::secret::{Secret, mask, scrub};
 use super::shapes::RUNTIME;
 use super::{Environment, expand};
 use crate::paths::RUNTIME_FILE;
+pub use mcp::{McpReach, McpServer, Setting};
 
 /// The configuration of a runtime; paths are relative to the root.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +42,8 @@ pub struct RuntimeConfig {
     pub observability: ObservabilityConfig,
     /// `[reload]`.
     pub reload: ReloadConfig,
+    /// `[mcp.servers]`, in the order of the file.
+    pub mcp: Vec<McpServer>,
 }
 
 /// How changes of files are noticed.

@@ -14,6 +14,13 @@ pub fn runtime() -> Value {
     provider["not"] = json!({ "required": ["api_key", "api_key_env"] });
     let token = &mut schema["properties"]["auth"]["properties"]["tokens"]["items"];
     token["oneOf"] = json!([{ "required": ["sha256"] }, { "required": ["env"] }]);
+    // A server is a program or an address, and each has its own keys.
+    let server = &mut schema["properties"]["mcp"]["properties"]["servers"]["additionalProperties"];
+    let only = |one: &str, others: &[&str]| {
+        let without: Vec<Value> = others.iter().map(|key| json!({ "required": [key] })).collect();
+        json!({ "required": [one], "not": { "anyOf": without } })
+    };
+    server["oneOf"] = json!([only("command", &["url", "headers"]), only("url", &["command", "args", "env", "cwd"])]);
     schema
 }
 

@@ -1,5 +1,7 @@
 //! The keys of `config/runtime.toml` and `config/registry.toml`. Loaders, schemas and messages follow this.
 
+mod mcp;
+
 use std::net::SocketAddr;
 
 use roster_engine::definition::keys::{DIALECTS, FILE_BELOW, NOT_EMPTY, URL, VARIABLE, is_word};
@@ -23,7 +25,7 @@ pub(super) static RUNTIME: TableShape = TableShape::closed(&[
     Key::new("limits", "What one caller, and all together, may ask for.", Shape::Table(&LIMITS)),
     Key::new("observability", "Traces, logs and metrics.", Shape::Table(&OBSERVABILITY)),
     Key::new("reload", "How changes of files are noticed while running.", Shape::Table(&RELOAD)),
-    Key::new("mcp", "MCP servers whose tools agents may use.", Shape::Any).status(Status::Passed),
+    Key::new("mcp", "MCP servers whose tools agents may use.", Shape::Table(&mcp::MCP)),
     Key::new("plugins", "Plugins to load.", Shape::Any).status(Status::Passed),
 ]);
 

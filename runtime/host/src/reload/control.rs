@@ -166,6 +166,11 @@ impl Reload {
         self.inbox.push(Trigger::Signal);
     }
 
+    /// Servers came or went, or have other tools: agents that use them are assembled anew.
+    pub fn tools_changed(&self) {
+        self.inbox.push(Trigger::Tools);
+    }
+
     /// Reads everything again and tells what came of it.
     ///
     /// # Errors

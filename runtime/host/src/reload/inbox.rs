@@ -25,6 +25,8 @@ pub(super) enum Trigger {
     Watch(Hint),
     /// SIGHUP.
     Signal,
+    /// Servers came or went, or have other tools.
+    Tools,
     /// An operator asks, and waits for the answer.
     Request(Reply),
     /// An operator wants to see how things are, without anything being read.
@@ -56,6 +58,8 @@ pub(super) struct Pending {
     /// The system has no watches left, in words for people.
     pub(super) unwatched: Option<String>,
     pub(super) signal: bool,
+    /// Agents may be bound to other tools now.
+    pub(super) tools: bool,
     pub(super) requests: Vec<Reply>,
     pub(super) asks: Vec<Reply>,
     pub(super) pins: Vec<Pin>,
@@ -71,7 +75,7 @@ const MOST_PATHS: usize = 4096;
 impl Pending {
     fn is_empty(&self) -> bool {
         self.paths.is_empty()
-            && !(self.everything || self.signal || self.closed)
+            && !(self.everything || self.signal || self.tools || self.closed)
             && self.requests.is_empty()
             && self.asks.is_empty()
             && self.pins.is_empty()
@@ -93,6 +97,7 @@ impl Pending {
             Trigger::Watch(Hint::Everything) => self.everything = true,
             Trigger::Watch(Hint::Unwatched(reason)) => self.unwatched = Some(reason),
             Trigger::Signal => self.signal = true,
+            Trigger::Tools => self.tools = true,
             Trigger::Request(reply) => self.requests.push(reply),
             Trigger::Ask(reply) => self.asks.push(reply),
             Trigger::Pin(pin) => self.pins.push(pin),

@@ -189,10 +189,13 @@ impl Reloader {
             return;
         }
         let known: HashSet<String> = before.iter().map(ToString::to_string).collect();
-        let new: Vec<Problem> =
-            problems.iter().filter(|problem| !known.contains(&problem.to_string())).cloned().collect();
+        let new: Vec<Problem> = problems
+            .iter()
+            .filter(|problem| !known.contains(&problem.to_string()) && !is_passing(problem))
+            .cloned()
+            .collect();
         tell::problems(&new, &|file| self.world.source(file), self.format);
-        if problems.is_empty() {
+        if problems.is_empty() && !before.iter().all(is_passing) {
             tracing::info!("all problems are solved");
         }
         drop(self.events.send(AdminEvent::Problems { at: self.services.clock.now(), problems }));
@@ -209,6 +212,11 @@ impl Reloader {
         let problems = all_problems(&self.registry.snapshot());
         render::to_text(&problems, &|file| self.world.source(file), Style::default())
     }
+}
+
+/// Whether a problem is over in a moment, at every start: listed, and not told.
+fn is_passing(problem: &Problem) -> bool {
+    problem.code == "server_connecting"
 }
 
 fn millis(took: std::time::Duration) -> u64 {

@@ -145,15 +145,20 @@ impl Reloader {
         let requests = std::mem::take(&mut pending.requests);
         let manual = pending.signal || !requests.is_empty();
         let ledger = pending.ledger.take();
-        let signal = pending.signal;
+        let (signal, tools) = (pending.signal, pending.tools);
         self.hear(pending, now);
         if manual {
             self.cause = Some(if signal { "signal" } else { "request" });
             self.rearm(true);
+            self.catalog.servers.hurry();
             self.ledger.forget_pins();
             self.world.read_all(now, false);
         }
         self.look(now);
+        if tools {
+            self.cause = self.cause.or(Some("tools"));
+            self.world.changed = true;
+        }
         if let Some(failure) = ledger {
             self.world.changed |= self.unwritten.is_some() != failure.is_some();
             self.unwritten = failure;

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::{address, drain};
 use crate::assemble::Assembly;
 use crate::embedders::Embedders;
+use crate::mcp::Mcp;
 use crate::shutdown::{DRAIN, WIND_UP};
 
 fn assembly() -> (Assembly, Arc<Services>) {
@@ -24,6 +25,7 @@ fn assembly() -> (Assembly, Arc<Services>) {
         services: Arc::clone(&services),
         store: store.clone(),
         embedders: Arc::new(Embedders::new(Path::new("."))),
+        mcp: Mcp::new(Path::new("."), &services).expect("an HTTP client"),
         operator: store,
         sessions: None,
     };

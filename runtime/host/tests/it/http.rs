@@ -1,7 +1,7 @@
 //! Asking a runtime over HTTP.
 
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::{Client, Method, Response};
 use serde_json::{Value, json};
@@ -116,4 +116,23 @@ pub fn lines(messages: &[Value]) -> Vec<String> {
         format!("{}: {}", message["role"].as_str().expect("role"), message["content"].as_str().expect("content"))
     };
     messages.iter().map(line).collect()
+}
+
+/// Machines are busy: a wait that takes longer than this has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Waits for a condition.
+pub async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
+    let begun = Instant::now();
+    while !condition().await {
+        assert!(begun.elapsed() < PATIENCE, "waited in vain until {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// What an operator's page says.
+pub async fn admin(roster: &Roster, path: &str) -> Value {
+    let (status, body) = get(&format!("{}{path}", roster.studio)).await;
+    assert_eq!(status, 200, "{body}");
+    body
 }

@@ -16,6 +16,7 @@ mod chat;
 mod check;
 mod definitions;
 mod import;
+mod mcp;
 mod memory;
 mod reload;
 mod restart;

@@ -2,32 +2,19 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use roster_testkit::scripted::{Reply, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::http::{ask, chat, get, question};
+use crate::http::{ask, chat, get, question, until};
 use crate::project::Project;
 use crate::roster::{Output, Roster, command, finish, run};
-
-/// Machines are busy: a wait that takes longer than this has failed.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Remembers two messages, recalls by letters and words, keeps a notebook.
 const KEEPER: &str = "instructions = \"Be brief.\"\n\
                       [memory]\nfactory = \"create_memory\"\nlast_messages = 2\n\
                       [memory.semantic_recall]\nembedder = \"hash\"\n\
                       [memory.working_memory]\ntemplate = \"# Person\\n- Name:\\n\"";
-
-/// Waits for a condition.
-async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
-    let begun = Instant::now();
-    while !condition().await {
-        assert!(begun.elapsed() < PATIENCE, "waited in vain until {what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
 
 /// What somebody says in a thread of theirs.
 fn said(thread: &str, text: &str) -> Value {

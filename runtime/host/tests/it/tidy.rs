@@ -27,7 +27,8 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("server", &["model", "engine"]),
     ("embed", &["model"]),
     ("plugin", &["model", "abi"]),
-    ("host", &["model", "engine", "storage", "provider", "tools", "embed", "plugin", "server"]),
+    ("mcp", &["model"]),
+    ("host", &["model", "engine", "storage", "provider", "tools", "embed", "plugin", "mcp", "server"]),
     ("bench", &["model", "testkit", "storage"]),
 ];
 

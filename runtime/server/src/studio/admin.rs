@@ -14,6 +14,7 @@ const ADMIN: Access = Access::Needs(Scope::Admin);
 pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/admin/registry", ADMIN, control::registry),
+        Route::get("/admin/mcp", ADMIN, control::servers),
         Route::post("/admin/reload", ADMIN, control::reload),
         Route::get("/admin/events", ADMIN, events::events),
         Route::get("/admin/agents/{id}/history", ADMIN, control::history),

@@ -127,6 +127,7 @@ impl World {
             store,
             operator,
             control: controlled.then(|| Arc::clone(&control) as Arc<dyn Control>),
+            servers: Arc::new(()),
             config: Arc::new(ArcSwap::from_pointee(HttpConfig::default())),
             ready: Arc::new(AtomicBool::new(true)),
             version: "9.9.9",
@@ -179,6 +180,7 @@ fn catalog(model: &Arc<Model>, store: &Arc<dyn SessionStore>) -> Catalog {
     let add: Arc<dyn ToolMaker> = Arc::new(AddMaker);
     let letters: Arc<dyn Embedder> = Arc::new(Letters);
     Catalog {
+        servers: Arc::new(()),
         factories: BTreeMap::from([("create_memory".to_owned(), factory)]),
         tools: BTreeMap::from([("add".to_owned(), add)]),
         models: Arc::new(Models(Arc::clone(model))),

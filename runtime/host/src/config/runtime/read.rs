@@ -13,7 +13,7 @@ use roster_model::id::ResourceId;
 
 use super::{
     Auth, Limits, Listener, ObservabilityConfig, Proof, ProviderConfig, ProviderKey, ReloadConfig, RuntimeConfig,
-    StorageConfig, Token, is_open,
+    StorageConfig, Token, is_open, mcp,
 };
 use crate::config::models::{ModelFault, ModelNames};
 use crate::config::secret::{CREDENTIALS, CREDENTIALS_HELP, Secret, has_credentials};
@@ -45,6 +45,7 @@ pub(super) fn config(
         limits: limits(root.table("limits")),
         observability: observability(root.table("observability")),
         reload: reload(root.table("reload")),
+        mcp: mcp::servers(root.table("mcp"), text, checker),
     })
 }
 

@@ -51,6 +51,18 @@ fn runtime_schema_and_loader_agree() {
         ("[project]\n[limits]\nbody = \"4 MiB\"\n", false),
         ("[project]\n[observability]\nsample = 1.5\n", false),
         ("[project]\n[plugins]\nwatch = true\n[mcp.servers.x]\ncommand = [\"x\"]\n", true),
+        (
+            "[project]\n[mcp.servers.x]\ncommand = \"npx\"\nargs = [\"-y\"]\nenv = { A = \"${ADDR}\" }\ncwd = \".\"\n",
+            true,
+        ),
+        ("[project]\n[mcp.servers.x]\nurl = \"https://h/mcp?k=1\"\nheaders = { X = \"y\" }\n", true),
+        ("[project]\n[mcp.servers.x]\ncommand = []\n", false),
+        ("[project]\n[mcp.servers.x]\n", false),
+        ("[project]\n[mcp.servers.x]\nurl = \"https://h\"\ncommand = [\"x\"]\n", false),
+        ("[project]\n[mcp.servers.x]\nurl = \"https://h\"\nargs = [\"x\"]\n", false),
+        ("[project]\n[mcp.servers.x]\ncommand = [\"x\"]\nheaders = { X = \"y\" }\n", false),
+        ("[project]\n[mcp.servers.\"a b\"]\ncommand = [\"x\"]\n", false),
+        ("[project]\n[mcp]\nserver = 1\n", false),
         ("[project]\nnam = \"x\"\n", false),
     ];
     let environment = |name: &str| (name == "ADDR").then(|| "127.0.0.1:0".to_owned());

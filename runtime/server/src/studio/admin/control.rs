@@ -8,6 +8,7 @@ use http::StatusCode;
 use roster_engine::registry::{Control, ControlError};
 use roster_model::id::AgentId;
 use roster_model::ledger::LedgerEntry;
+use roster_model::source::SourceState;
 use serde::{Deserialize, Serialize};
 
 use super::view::{AgentView, RegistryView};
@@ -44,6 +45,16 @@ fn agent(text: &str) -> Result<AgentId, ApiError> {
 /// `GET /admin/registry`.
 pub(super) async fn registry(State(app): State<Arc<App>>) -> Response {
     json::ok(&RegistryView::from(&*app.registry.snapshot()))
+}
+
+#[derive(Serialize)]
+struct Servers {
+    servers: Vec<SourceState>,
+}
+
+/// `GET /admin/mcp`: how each MCP server stands.
+pub(super) async fn servers(State(app): State<Arc<App>>) -> Response {
+    json::ok(&Servers { servers: app.servers.states() })
 }
 
 /// `POST /admin/reload`: reads every file again and answers with the registry after it.

@@ -1,0 +1,140 @@
+//! `[mcp]`: servers whose tools agents use.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use roster_engine::definition::table::Checker;
+use roster_engine::definition::view::View;
+
+use crate::config::secret::{Secret, has_credentials};
+
+/// How long a server may take to be ready when nothing is said; `npx` may have to download it first.
+const START: Duration = Duration::from_secs(60);
+/// Names that speak of secrets, in capitals.
+const SECRET_WORDS: [&str; 7] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "AUTH", "CREDENTIAL", "COOKIE"];
+
+/// An MCP server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpServer {
+    /// Its name.
+    pub name: String,
+    /// How it is reached.
+    pub reach: McpReach,
+    /// How long connecting may take. Default 60 s.
+    pub start_timeout: Duration,
+    /// Whether it is connected to.
+    pub enabled: bool,
+}
+
+/// How an MCP server is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum McpReach {
+    /// As a child process.
+    Command {
+        /// The program and its arguments; never empty.
+        command: Vec<String>,
+        /// Its own variables.
+        env: Vec<Setting>,
+        /// Its working directory, relative to the root.
+        cwd: PathBuf,
+    },
+    /// Over HTTP.
+    Url {
+        /// Where.
+        url: Secret,
+        /// Sent with every request.
+        headers: Vec<Setting>,
+    },
+}
+
+/// A variable or a header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: Secret,
+    /// Whether the value is masked wherever the server's words are shown.
+    pub secret: bool,
+}
+
+/// The servers, in the order of the file. One that cannot be used is a problem, and not among them.
+pub(super) fn servers(mcp: Option<View<'_, '_>>, text: &str, checker: &mut Checker<'_>) -> Vec<McpServer> {
+    let Some(table) = mcp.and_then(|mcp| mcp.table("servers")) else { return Vec::new() };
+    let one = |(name, span, node): (&str, _, &toml::Spanned<toml::de::DeValue<'_>>)| {
+        let table = View(node.get_ref().as_table()?);
+        let reach = reach(table, span, text, checker)?;
+        let start_timeout = table.duration("start_timeout").unwrap_or(START);
+        Some(McpServer { name: name.to_owned(), reach, start_timeout, enabled: table.flag("enabled").unwrap_or(true) })
+    };
+    table.entries().filter_map(one).collect()
+}
+
+fn reach(table: View<'_, '_>, span: Range<usize>, text: &str, checker: &mut Checker<'_>) -> Option<McpReach> {
+    let mut command: Vec<String> = table.texts("command").into_iter().map(|(word, _)| word.to_owned()).collect();
+    command.extend(table.text("command").map(str::to_owned));
+    match (table.node("command"), table.text("url")) {
+        (Some(_), Some(_)) => {
+            let place = table.key_span("url").unwrap_or(span);
+            checker.error("conflict", place, "`command` and `url` stand both").help =
+                Some("keep `command` for a program to start, `url` for a server that runs elsewhere".to_owned());
+            None
+        }
+        (None, None) => {
+            // A value that was refused is a problem of its own.
+            if table.node("url").is_none() {
+                checker.error("missing_key", span, "the server has neither `command` nor `url`").help =
+                    Some("add command = [\"program\", \"argument\"], or url = \"https://…\"".to_owned());
+            }
+            None
+        }
+        (Some(_), None) => {
+            misplaced(table, &["headers"], "command", checker);
+            // An empty list was refused by the checker.
+            if command.is_empty() {
+                return None;
+            }
+            command.extend(table.texts("args").into_iter().map(|(word, _)| word.to_owned()));
+            let env = settings(table.table("env"), "variable", text, checker);
+            let cwd = PathBuf::from(table.text("cwd").unwrap_or("."));
+            Some(McpReach::Command { command, env, cwd })
+        }
+        (None, Some(url)) => {
+            misplaced(table, &["args", "env", "cwd"], "url", checker);
+            if has_credentials(url) {
+                let place = table.span("url").unwrap_or(span);
+                checker.error("literal_secret", place, "`url` holds credentials").help =
+                    Some("write headers = { Authorization = \"Basic ${NAME}\" }".to_owned());
+            }
+            let headers = settings(table.table("headers"), "header", text, checker);
+            Some(McpReach::Url { url: Secret::new(url), headers })
+        }
+    }
+}
+
+fn misplaced(table: View<'_, '_>, keys: &[&str], kind: &str, checker: &mut Checker<'_>) {
+    for key in keys {
+        if let Some(place) = table.key_span(key) {
+            let message = format!("`{key}` does nothing for a server with `{kind}`");
+            checker.error("conflict", place, message).help = Some("take it out".to_owned());
+        }
+    }
+}
+
+fn settings(table: Option<View<'_, '_>>, noun: &str, text: &str, checker: &mut Checker<'_>) -> Vec<Setting> {
+    let mut found = Vec::new();
+    for (name, span, node) in table.into_iter().flat_map(View::entries) {
+        let Some(value) = node.get_ref().as_str() else { continue };
+        let from_variable = text.get(node.span()).is_some_and(|written| written.contains("${"));
+        let capitals = name.to_ascii_uppercase();
+        let secret = SECRET_WORDS.iter().any(|word| capitals.contains(word));
+        if secret && !from_variable && !value.is_empty() {
+            let message = format!("the {noun} `{name}` seems to be a secret, and stands in the file itself");
+            checker.warning("literal_secret", span, message).help =
+                Some(format!("keep it in a variable and write {name} = \"${{NAME}}\""));
+        }
+        found.push(Setting { name: name.to_owned(), value: Secret::new(value), secret: secret || from_variable });
+    }
+    found
+}
