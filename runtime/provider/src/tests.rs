@@ -1,5 +1,6 @@
 //! What the tests of this room share.
 
+mod conformance;
 pub(crate) mod goldens;
 
 use std::sync::{Arc, Mutex};

@@ -7,6 +7,7 @@
 
 mod answer;
 mod connection;
+mod dialect;
 mod embeddings;
 mod gate;
 mod recorded;
@@ -17,8 +18,9 @@ mod strict;
 #[cfg(test)]
 mod tests;
 
+pub use dialect::ServerDialect;
 pub use gate::Gate;
 pub use recorded::RecordedRequest;
 pub use reply::Reply;
 pub use server::{Builder, ScriptedServer, refused_base_url};
-pub use strict::strict_fault;
+pub use strict::{strict_fault, strict_fault_of};

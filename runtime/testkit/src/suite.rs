@@ -6,6 +6,7 @@ pub mod conversation;
 pub mod feed;
 pub mod housekeeping;
 pub mod ledger;
+pub mod provider;
 pub mod recall;
 pub mod session;
 pub mod working;

@@ -1,7 +1,17 @@
-//! A model's answer in the form of chat completions, as frames of a stream and as one body.
+//! A model's answer in the form of each dialect, as frames of a stream and as one body.
+
+mod chat;
+mod contents;
+mod messages;
+mod responses;
+
+pub(super) use messages::SIGNATURE;
+pub(super) use responses::ENCRYPTED;
 
 use bytes::Bytes;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
+
+use super::dialect::ServerDialect;
 
 /// One call of a tool in an answer.
 #[derive(Debug, Clone)]
@@ -38,87 +48,49 @@ impl Answer {
         }
     }
 
-    /// The frames of a stream: role, thinking word by word, text word by word, calls, finish, usage, done mark.
-    pub(super) fn frames(&self, with_usage: bool) -> Vec<Bytes> {
-        let mut frames = vec![self.choice(&json!({"role": "assistant", "content": ""}), None)];
-        frames.extend(words(&self.reasoning).map(|word| self.choice(&json!({"reasoning_content": word}), None)));
-        frames.extend(words(&self.text).map(|word| self.choice(&json!({"content": word}), None)));
-        for (index, call) in self.calls.iter().enumerate() {
-            let start = json!({"index": index, "id": call.id, "type": "function",
-                "function": {"name": call.name, "arguments": ""}});
-            frames.push(self.choice(&json!({"tool_calls": [start]}), None));
-            let arguments = json!({"index": index, "function": {"arguments": call.arguments}});
-            frames.push(self.choice(&json!({"tool_calls": [arguments]}), None));
+    /// The frames of a stream.
+    pub(super) fn frames(&self, dialect: ServerDialect, with_usage: bool) -> Vec<Bytes> {
+        match dialect {
+            ServerDialect::Chat => self.chat_frames(with_usage),
+            ServerDialect::Responses => self.responses_frames(),
+            ServerDialect::Messages => self.messages_frames(),
+            ServerDialect::Contents => self.contents_frames(),
         }
-        frames.push(self.choice(&json!({}), Some(self.finish())));
-        if let (true, Some(usage)) = (with_usage, self.usage_object()) {
-            let mut chunk = self.envelope("chat.completion.chunk");
-            chunk.insert("choices".to_owned(), json!([]));
-            chunk.insert("usage".to_owned(), usage);
-            frames.push(frame(&Value::Object(chunk)));
-        }
-        if self.done_mark {
-            frames.push(Bytes::from_static(b"data: [DONE]\n\n"));
-        }
-        frames
     }
 
     /// The whole answer as one JSON body.
-    pub(super) fn body(&self) -> Bytes {
-        let mut message = json!({"role": "assistant", "content": self.text});
-        if !self.reasoning.is_empty() {
-            message["reasoning_content"] = json!(self.reasoning);
-        }
-        if !self.calls.is_empty() {
-            message["tool_calls"] = self.calls.iter().map(whole_call).collect();
-            if self.text.is_empty() {
-                message["content"] = Value::Null;
-            }
-        }
-        let mut body = self.envelope("chat.completion");
-        let choice = json!({"index": 0, "message": message, "finish_reason": self.finish()});
-        body.insert("choices".to_owned(), json!([choice]));
-        if let Some(usage) = self.usage_object() {
-            body.insert("usage".to_owned(), usage);
-        }
-        Bytes::from(Value::Object(body).to_string())
+    pub(super) fn body(&self, dialect: ServerDialect) -> Bytes {
+        let body = match dialect {
+            ServerDialect::Chat => self.chat_body(),
+            ServerDialect::Responses => self.responses_body(),
+            ServerDialect::Messages => self.messages_body(),
+            ServerDialect::Contents => self.contents_body(),
+        };
+        Bytes::from(body.to_string())
     }
 
-    fn finish(&self) -> &str {
+    /// The finish reason scripted, else the word that fits.
+    fn finish_or<'a>(&'a self, stop: &'a str, calls: &'a str) -> &'a str {
         match &self.finish {
             Some(finish) => finish,
-            None if self.calls.is_empty() => "stop",
-            None => "tool_calls",
+            None if self.calls.is_empty() => stop,
+            None => calls,
         }
-    }
-
-    fn usage_object(&self) -> Option<Value> {
-        let (input, output) = self.usage?;
-        Some(json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output}))
-    }
-
-    fn envelope(&self, object: &str) -> Map<String, Value> {
-        let mut map = Map::new();
-        map.insert("id".to_owned(), json!("chatcmpl-scripted"));
-        map.insert("object".to_owned(), json!(object));
-        map.insert("created".to_owned(), json!(1_700_000_000));
-        map.insert("model".to_owned(), json!(self.model));
-        map
-    }
-
-    fn choice(&self, delta: &Value, finish: Option<&str>) -> Bytes {
-        let mut chunk = self.envelope("chat.completion.chunk");
-        chunk.insert("choices".to_owned(), json!([{"index": 0, "delta": delta, "finish_reason": finish}]));
-        frame(&Value::Object(chunk))
     }
 }
 
-fn whole_call(call: &Call) -> Value {
-    json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}})
+/// The arguments of a call as the object they should be; a text that is none stays one.
+fn object(arguments: &str) -> Value {
+    serde_json::from_str(arguments).unwrap_or_else(|_| Value::from(arguments))
 }
 
 fn frame(value: &Value) -> Bytes {
     Bytes::from(format!("data: {value}\n\n"))
+}
+
+/// A frame whose event has the name of its type.
+fn named_frame(value: &Value) -> Bytes {
+    Bytes::from(format!("event: {}\ndata: {value}\n\n", value["type"].as_str().unwrap_or_default()))
 }
 
 /// Cuts after each run of blanks, so that the pieces joined are the text again.

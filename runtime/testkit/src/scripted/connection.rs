@@ -11,8 +11,9 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::dialect::Form;
 use super::recorded::{Received, RecordedRequest};
-use super::script::{After, Form, Script, Step};
+use super::script::{After, Script, Step};
 use super::server::Shared;
 
 /// More headers than this end the connection.
@@ -49,7 +50,7 @@ async fn converse(
     let mut buffer = BytesMut::with_capacity(8 * 1024);
     while let Some(head) = read_head(&mut reader, &mut writer, &mut buffer).await? {
         let request = read_request(head, &mut reader, &mut buffer, number, closed).await?;
-        let script = shared.answer(&request).script(Form::of(request.json()));
+        let script = shared.answer(&request).script(Form::of(&request));
         perform(&script, &mut reader, &mut writer, &mut buffer).await?;
         if script.after != After::Keep {
             return Ok(script.after);

@@ -76,10 +76,12 @@ impl RecordedRequest {
         self.0.json.get_or_init(|| serde_json::from_slice(&self.0.body).ok()).as_ref()
     }
 
-    /// The `messages` of the body; empty when there are none.
+    /// The messages of the body, whatever its dialect calls them; empty when there are none.
     #[must_use]
     pub fn messages(&self) -> &[Value] {
-        self.json().and_then(|body| body["messages"].as_array()).map_or(&[], Vec::as_slice)
+        let names = ["messages", "input", "contents"];
+        let found = self.json().and_then(|body| names.iter().find_map(|name| body[name].as_array()));
+        found.map_or(&[], Vec::as_slice)
     }
 
     /// The words of the newest user message, text parts joined; empty when there is none.
@@ -127,7 +129,8 @@ impl fmt::Debug for RecordedRequest {
 
 /// The words of a message's `content`, be it a string or a list of parts.
 pub(super) fn text_of(message: &Value) -> String {
-    match &message["content"] {
+    let content = if message["parts"].is_array() { &message["parts"] } else { &message["content"] };
+    match content {
         Value::String(text) => text.clone(),
         Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
         _ => String::new(),

@@ -7,8 +7,9 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::answer::{Answer, Call};
+use super::dialect::{Form, ServerDialect};
 use super::gate::Gate;
-use super::script::{Form, Script};
+use super::script::Script;
 
 /// What the server answers to one request. Clones are cheap and share what was rendered.
 #[derive(Debug, Clone)]
@@ -132,6 +133,38 @@ impl Reply {
     #[must_use]
     pub fn error(status: u16, kind: &str, code: Option<&str>, message: &str) -> Self {
         Self::json(status, &json!({"error": {"message": message, "type": kind, "param": null, "code": code}}))
+    }
+
+    /// A refusal in the form of a dialect: what the status means there.
+    #[must_use]
+    pub fn refusal(dialect: ServerDialect, status: u16, message: &str) -> Self {
+        let kind = match status {
+            401 => "authentication_error",
+            403 => "permission_error",
+            404 => "not_found_error",
+            429 => "rate_limit_error",
+            529 => "overloaded_error",
+            400..=499 => "invalid_request_error",
+            _ => "api_error",
+        };
+        let google = match status {
+            401 => "UNAUTHENTICATED",
+            403 => "PERMISSION_DENIED",
+            404 => "NOT_FOUND",
+            429 => "RESOURCE_EXHAUSTED",
+            503 | 529 => "UNAVAILABLE",
+            400..=499 => "INVALID_ARGUMENT",
+            _ => "INTERNAL",
+        };
+        match dialect {
+            ServerDialect::Chat | ServerDialect::Responses => Self::error(status, kind, None, message),
+            ServerDialect::Messages => {
+                Self::json(status, &json!({"type": "error", "error": {"type": kind, "message": message}}))
+            }
+            ServerDialect::Contents => {
+                Self::json(status, &json!({"error": {"code": status, "message": message, "status": google}}))
+            }
+        }
     }
 
     /// Reads the request and closes the connection without a byte.

@@ -3,39 +3,10 @@
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use serde_json::Value;
 
+use super::dialect::{Form, Kind};
 use super::gate::Gate;
 use super::reply::{Body, Ending, Place, Plan};
-
-/// What the request asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    Whole,
-    Stream,
-    StreamWithUsage,
-}
-
-impl Form {
-    pub(super) const COUNT: usize = 3;
-
-    pub(super) fn of(body: Option<&Value>) -> Self {
-        let Some(body) = body else { return Self::Whole };
-        match (body["stream"].as_bool(), body["stream_options"]["include_usage"].as_bool()) {
-            (Some(true), Some(true)) => Self::StreamWithUsage,
-            (Some(true), _) => Self::Stream,
-            _ => Self::Whole,
-        }
-    }
-
-    pub(super) fn slot(self) -> usize {
-        match self {
-            Self::Whole => 0,
-            Self::Stream => 1,
-            Self::StreamWithUsage => 2,
-        }
-    }
-}
 
 #[derive(Debug)]
 pub(super) enum Step {
@@ -101,8 +72,8 @@ impl Script {
 /// The pieces of the body, and whether they go as HTTP chunks.
 fn pieces(plan: &Plan, form: Form) -> (Vec<Bytes>, bool) {
     let (pieces, chunked) = match &plan.body {
-        Body::Answer(answer) if form == Form::Whole => (vec![answer.body()], false),
-        Body::Answer(answer) => (answer.frames(form == Form::StreamWithUsage), true),
+        Body::Answer(answer) if form.kind == Kind::Whole => (vec![answer.body(form.dialect)], false),
+        Body::Answer(answer) => (answer.frames(form.dialect, form.kind == Kind::StreamWithUsage), true),
         Body::Stream(bytes) => (vec![bytes.clone()], true),
         Body::Whole(bytes) => (vec![bytes.clone()], false),
         Body::Nothing => (Vec::new(), false),
@@ -123,7 +94,7 @@ fn shorten(pieces: &mut Vec<Bytes>, mut limit: usize) {
 fn head(plan: &Plan, form: Form, length: Option<usize>) -> Vec<u8> {
     let mut head = format!("HTTP/1.1 {} Scripted\r\n", plan.status);
     if let Body::Answer(_) = plan.body {
-        let kind = if form == Form::Whole { "application/json" } else { "text/event-stream" };
+        let kind = if form.kind == Kind::Whole { "application/json" } else { "text/event-stream" };
         if !plan.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
             head.push_str(&format!("content-type: {kind}\r\n"));
         }

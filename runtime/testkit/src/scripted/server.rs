@@ -9,9 +9,10 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::connection;
+use super::dialect::ServerDialect;
 use super::recorded::RecordedRequest;
 use super::reply::Reply;
-use super::strict::strict_fault;
+use super::strict::strict_fault_of;
 
 type DefaultReply = Arc<dyn Fn(&RecordedRequest) -> Reply + Send + Sync>;
 
@@ -40,7 +41,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Answers 400 where the real providers refuse a request (see [`strict_fault`]).
+    /// Answers 400 where the real providers refuse a request (see [`strict_fault_of`]).
     #[must_use]
     pub fn strict(mut self) -> Self {
         self.strict = true;
@@ -155,9 +156,11 @@ impl Shared {
         if self.recording {
             self.requests.send_modify(|requests| requests.push(request.clone()));
         }
-        let is_checked = self.strict && request.method() == "POST" && request.path().ends_with("/chat/completions");
-        if is_checked && let Some(fault) = strict_fault(request.json()) {
-            return Reply::error(400, "invalid_request_error", None, &fault);
+        if self.strict && request.method() == "POST" && !request.path().ends_with("/embeddings") {
+            let dialect = ServerDialect::of(request.path());
+            if let Some(fault) = strict_fault_of(dialect, request) {
+                return Reply::refusal(dialect, 400, &fault);
+            }
         }
         if let Some(reply) = lock(&self.queue).pop_front() {
             return reply;
