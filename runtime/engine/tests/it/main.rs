@@ -4,6 +4,7 @@
 
 mod double;
 mod embedder;
+mod histories;
 mod model;
 mod pattern;
 mod pay;

@@ -165,3 +165,65 @@ async fn calls_and_results_are_one_part_and_steps_are_marked() {
     assert_eq!((&fine["args"], &fine["result"]), (&json!({"a": 2, "b": 3}), &json!({"sum": 5})));
     assert_eq!(parts[2]["toolInvocation"]["result"], json!({"error": true, "message": "13 is not added"}));
 }
+
+/// TO-a2 over the routes: rows of one moment come once each, in the order they were written, whatever changes meanwhile.
+#[tokio::test]
+async fn to_a2_rows_of_one_moment_are_paged_without_repeating_or_skipping() {
+    let world = World::new();
+    let make = json!({"resourceId": "shop", "threadId": "same"});
+    assert_eq!(world.post("/api/memory/threads?agentId=clerk", &make).await.status, 200);
+    let rows: Vec<_> = (0..205)
+        .map(|number| {
+            json!({"id": format!("n{number}"), "role": if number % 2 == 0 { "user" } else { "assistant" },
+                "content": format!("n{number}"), "threadId": "same", "resourceId": "shop",
+                "createdAt": "2030-01-01T00:00:00.000Z"})
+        })
+        .collect();
+    let saved = world.post("/api/memory/save-messages?agentId=clerk", &json!({"messages": rows})).await;
+    assert_eq!(saved.status, 200, "{}", saved.text);
+    for (direction, reversed) in [("ASC", false), ("DESC", true)] {
+        let mut seen = Vec::new();
+        for (page, (size, more)) in [(100, true), (100, true), (5, false)].into_iter().enumerate() {
+            let path = format!(
+                "/api/memory/threads/same/messages?agentId=clerk&perPage=100&page={page}\
+                 &orderBy%5Bfield%5D=createdAt&orderBy%5Bdirection%5D={direction}"
+            );
+            let body = world.get(&path).await.json();
+            assert_eq!((&body["total"], &body["hasMore"]), (&json!(205), &json!(more)), "{body}");
+            let list = body["messages"].as_array().expect("a list");
+            assert_eq!(list.len(), size);
+            seen.extend(list.iter().map(|message| message["id"].as_str().expect("an id").to_owned()));
+            // Something changes between two pages.
+            let change = json!({"metadata": {"seen": page}});
+            assert_eq!(world.patch("/api/memory/threads/same?agentId=clerk", &change).await.status, 200);
+        }
+        let mut written: Vec<String> = (0..205).map(|number| format!("n{number}")).collect();
+        if reversed {
+            written.reverse();
+        }
+        assert_eq!(seen, written);
+    }
+}
+
+/// TO-a2 for threads: the clock stands still, and every one is listed once.
+#[tokio::test]
+async fn to_a2_threads_of_one_moment_are_paged_without_repeating_or_skipping() {
+    let world = World::new();
+    for number in 0..205 {
+        let make = json!({"resourceId": "many", "threadId": format!("t{number}")});
+        assert_eq!(world.post("/api/memory/threads?agentId=clerk", &make).await.status, 200);
+    }
+    let mut seen = Vec::new();
+    for (page, (size, more)) in [(100, true), (100, true), (5, false)].into_iter().enumerate() {
+        let path = format!("/api/memory/threads?agentId=clerk&resourceId=many&perPage=100&page={page}");
+        let body = world.get(&path).await.json();
+        assert_eq!((&body["total"], &body["hasMore"]), (&json!(205), &json!(more)));
+        let list = body["threads"].as_array().expect("a list");
+        assert_eq!(list.len(), size);
+        seen.extend(list.iter().map(|thread| thread["id"].as_str().expect("an id").to_owned()));
+        let first = format!("/api/memory/threads/{}?agentId=clerk&resourceId=many", seen[page * 100]);
+        assert_eq!(world.patch(&first, &json!({"metadata": {"seen": page}})).await.status, 200);
+    }
+    let newest_first: Vec<String> = (0..205).rev().map(|number| format!("t{number}")).collect();
+    assert_eq!(seen, newest_first);
+}
