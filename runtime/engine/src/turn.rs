@@ -5,6 +5,7 @@
 
 mod after;
 mod answer;
+mod approval;
 mod ask;
 mod context;
 mod event;
@@ -16,10 +17,12 @@ mod pattern;
 mod request;
 mod run;
 mod running;
+mod save;
 mod services;
 mod step;
 
+pub use approval::Verdict;
 pub use event::{Failure, FailureKind, FinishReason, TurnEvent};
 pub use request::{Input, InputMessage, TurnRequest};
-pub use run::start;
+pub use run::{resume, start};
 pub use services::{Limits, Services, TurnRefused, TurnStream};

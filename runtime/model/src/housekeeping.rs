@@ -7,6 +7,7 @@ use crate::id::{MessageId, ResourceId, ThreadId, ThreadKey};
 use crate::message::StoredMessage;
 use crate::recall::RecallStore;
 use crate::storage::{ConversationStore, NewThread, StoreResult, Thread};
+use crate::suspension::SuspensionStore;
 use crate::working::WorkingMemoryStore;
 
 /// Which messages a copy takes along.
@@ -72,6 +73,12 @@ pub trait Housekeeping: Send + Sync + 'static {
 }
 
 /// Everything session memory needs of a store.
-pub trait SessionStore: ConversationStore + WorkingMemoryStore + RecallStore + FeedStore + Housekeeping {}
+pub trait SessionStore:
+    ConversationStore + SuspensionStore + WorkingMemoryStore + RecallStore + FeedStore + Housekeeping
+{
+}
 
-impl<T: ConversationStore + WorkingMemoryStore + RecallStore + FeedStore + Housekeeping> SessionStore for T {}
+impl<T: ConversationStore + SuspensionStore + WorkingMemoryStore + RecallStore + FeedStore + Housekeeping> SessionStore
+    for T
+{
+}

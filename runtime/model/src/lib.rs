@@ -2,8 +2,8 @@
 //!
 //! What is *not* here: input or output, clocks, an async runtime, TOML, HTTP, SQL. Everything another room needs in
 //! order to talk about agents, threads and turns is here, and the whole can be read in twenty minutes. Reading order:
-//! [`id`], [`time`], [`message`], [`tool`], [`source`], [`provider`], [`embedder`], [`storage`], [`working`], [`recall`], [`housekeeping`],
-//! [`feed`], [`ledger`], [`observation`].
+//! [`id`], [`time`], [`message`], [`tool`], [`source`], [`provider`], [`embedder`], [`storage`], [`suspension`], [`working`],
+//! [`recall`], [`housekeeping`], [`feed`], [`ledger`], [`observation`].
 
 pub mod embedder;
 pub mod feed;
@@ -16,6 +16,7 @@ pub mod provider;
 pub mod recall;
 pub mod source;
 pub mod storage;
+pub mod suspension;
 pub mod time;
 pub mod tool;
 pub mod working;

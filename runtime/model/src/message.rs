@@ -57,6 +57,10 @@ pub enum MessageStatus {
     Interrupted,
     /// The provider, a tool loop or the store failed.
     Failed,
+    /// It waits for a person to approve or decline calls of tools.
+    Suspended,
+    /// It waits for its client to bring the results of tools that the client runs.
+    Awaiting,
 }
 
 impl MessageStatus {
@@ -68,6 +72,8 @@ impl MessageStatus {
             Self::Running => "running",
             Self::Interrupted => "interrupted",
             Self::Failed => "failed",
+            Self::Suspended => "suspended",
+            Self::Awaiting => "awaiting",
         }
     }
 
@@ -79,8 +85,22 @@ impl MessageStatus {
             "running" => Some(Self::Running),
             "interrupted" => Some(Self::Interrupted),
             "failed" => Some(Self::Failed),
+            "suspended" => Some(Self::Suspended),
+            "awaiting" => Some(Self::Awaiting),
             _ => None,
         }
+    }
+
+    /// Whether nothing more will be said in it.
+    #[must_use]
+    pub fn is_ended(self) -> bool {
+        self != Self::Running && !self.is_waiting()
+    }
+
+    /// Whether calls of tools wait for somebody outside.
+    #[must_use]
+    pub fn is_waiting(self) -> bool {
+        matches!(self, Self::Suspended | Self::Awaiting)
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::BoxFuture;
 use crate::id::{AgentId, MessageId, ResourceId, ThreadId, ThreadKey, TurnId};
 use crate::message::{Message, Seq, StoredMessage};
+use crate::suspension::SuspendedTurn;
 use crate::time::Timestamp;
 
 /// A thread as the store holds it.
@@ -246,6 +247,8 @@ pub trait ConversationStore: Send + Sync + 'static {
 pub trait OperatorStore: Send + Sync + 'static {
     /// The owners that have a thread of this id, at most `limit`.
     fn owners<'a>(&'a self, thread: &'a ThreadId, limit: usize) -> StoreResult<'a, Vec<ResourceId>>;
+    /// The turns of all owners that wait for a person, the newest first, at most `limit`.
+    fn all_suspended(&self, limit: usize) -> StoreResult<'_, Vec<SuspendedTurn>>;
     /// Whether the store can be used now: `Ok`, or why not. Cheap; asked by `/health`.
     fn health(&self) -> Result<(), StoreError>;
 }

@@ -7,16 +7,19 @@ mod conversations;
 mod models;
 mod openai;
 mod openapi;
+mod turns;
 
 #[cfg(test)]
 pub(crate) use openapi::DOCUMENT;
 
+use roster_engine::definition::DEFAULT_RESOURCE;
 use roster_engine::turn::{InputMessage, TurnRefused};
+use roster_model::id::ResourceId;
 use roster_model::message::Role;
 
 use crate::app::Scope;
 use crate::http::error::ApiError;
-use crate::http::identity::Access;
+use crate::http::identity::{Access, Identity};
 use crate::http::route::Route;
 
 /// What the chat doors need.
@@ -28,12 +31,22 @@ pub(crate) fn routes() -> Vec<Route> {
     routes.extend(models::routes());
     routes.extend(chat::routes());
     routes.extend(conversations::routes());
+    routes.extend(turns::routes());
     routes.extend(openai::routes());
     routes
 }
 
 /// Messages of one body. More is no conversation, and would hold up everybody's writes when an empty thread is seeded.
 const MOST_MESSAGES: usize = 20_000;
+
+/// Whose turns and conversations are meant on routes that name no agent.
+///
+/// # Errors
+/// 400 for a resource that is none.
+fn owner(identity: &Identity, proposed: Option<&str>) -> Result<ResourceId, ApiError> {
+    let fallback = ResourceId::new(DEFAULT_RESOURCE).map_err(|error| ApiError::invalid(error.to_string()))?;
+    identity.resource(proposed.filter(|text| !text.is_empty()), &fallback)
+}
 
 /// # Errors
 /// 400.

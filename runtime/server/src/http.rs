@@ -13,3 +13,4 @@ pub(crate) mod peer;
 pub(crate) mod query;
 pub(crate) mod route;
 pub(crate) mod sse;
+pub(crate) mod waiting;

@@ -5,6 +5,7 @@ mod ledger;
 mod memory;
 mod recall;
 mod state;
+mod suspension;
 
 use std::sync::{Arc, Mutex};
 
@@ -14,6 +15,7 @@ use roster_model::storage::{
     BeginTurn, Begun, ConversationStore, MessageQuery, NewThread, OperatorStore, Page, SaveAnswer, StoreError,
     StoreResult, Thread, ThreadChange, ThreadQuery,
 };
+use roster_model::suspension::SuspendedTurn;
 use roster_model::time::Clock;
 
 use crate::ids::RandomIds;
@@ -126,6 +128,10 @@ impl ConversationStore for RamStore {
 impl OperatorStore for RamStore {
     fn owners<'a>(&'a self, thread: &'a ThreadId, limit: usize) -> StoreResult<'a, Vec<ResourceId>> {
         self.with(move |state| Ok(state.owners(thread, limit)))
+    }
+
+    fn all_suspended(&self, limit: usize) -> StoreResult<'_, Vec<SuspendedTurn>> {
+        self.with(move |state| Ok(state.all_suspended(None, limit, self.clock.now())))
     }
 
     fn health(&self) -> Result<(), StoreError> {

@@ -26,6 +26,7 @@ mod recall;
 mod row;
 mod schema;
 mod store;
+mod suspension;
 #[cfg(test)]
 mod tests;
 mod thread;

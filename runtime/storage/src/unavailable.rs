@@ -10,6 +10,7 @@ use roster_model::storage::{
     BeginTurn, Begun, ConversationStore, MessageQuery, NewThread, OperatorStore, Page, SaveAnswer, StoreError,
     StoreErrorKind, StoreResult, Thread, ThreadChange, ThreadQuery,
 };
+use roster_model::suspension::{ResumedTurn, SuspendedTurn, SuspensionStore};
 use roster_model::time::Timestamp;
 use roster_model::working::{MemoryScope, WorkingMemory, WorkingMemoryStore};
 use serde_json::{Map, Value};
@@ -78,7 +79,25 @@ impl ConversationStore for UnavailableStore {
     }
 }
 
+impl SuspensionStore for UnavailableStore {
+    fn suspended_turn<'a>(&'a self, _: &'a ResourceId, _: &'a TurnId) -> StoreResult<'a, Option<SuspendedTurn>> {
+        self.refuse()
+    }
+
+    fn suspended_turns<'a>(&'a self, _: &'a ResourceId, _: usize) -> StoreResult<'a, Vec<SuspendedTurn>> {
+        self.refuse()
+    }
+
+    fn resume_turn<'a>(&'a self, _: &'a ResourceId, _: &'a TurnId) -> StoreResult<'a, ResumedTurn> {
+        self.refuse()
+    }
+}
+
 impl OperatorStore for UnavailableStore {
+    fn all_suspended(&self, _: usize) -> StoreResult<'_, Vec<SuspendedTurn>> {
+        self.refuse()
+    }
+
     fn owners<'a>(&'a self, _: &'a ThreadId, _: usize) -> StoreResult<'a, Vec<ResourceId>> {
         self.refuse()
     }

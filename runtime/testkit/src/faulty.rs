@@ -15,6 +15,8 @@ use roster_model::storage::{
     StoreErrorKind, StoreResult, Thread, ThreadChange, ThreadQuery,
 };
 
+use roster_model::suspension::SuspendedTurn;
+
 use crate::suite::conversation::Store;
 
 pub use ledger::FaultyLedger;
@@ -164,6 +166,10 @@ impl ConversationStore for FaultyStore {
 impl OperatorStore for FaultyStore {
     fn owners<'a>(&'a self, thread: &'a ThreadId, limit: usize) -> StoreResult<'a, Vec<ResourceId>> {
         self.inner.owners(thread, limit)
+    }
+
+    fn all_suspended(&self, limit: usize) -> StoreResult<'_, Vec<SuspendedTurn>> {
+        self.inner.all_suspended(limit)
     }
 
     fn health(&self) -> Result<(), StoreError> {

@@ -9,4 +9,5 @@ pub mod ledger;
 pub mod provider;
 pub mod recall;
 pub mod session;
+pub mod suspension;
 pub mod working;

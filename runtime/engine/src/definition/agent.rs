@@ -229,6 +229,8 @@ pub struct ToolSettings {
     pub timeout: Option<Duration>,
     /// Calls of this tool at once by this agent; `None`: no bound.
     pub concurrency: Option<u32>,
+    /// A person must approve each call.
+    pub approval: bool,
     /// The tool's own settings.
     pub own: Map<String, Value>,
 }

@@ -125,7 +125,7 @@ pub static TOOL_SETTINGS: TableShape =
         Key::new(
             "approval",
             "Whether a person must agree to each call.",
-            Shape::Choice(&[("never", Status::Built), ("always", Status::Refused)]),
+            Shape::Choice(&[("never", Status::Built), ("always", Status::Built)]),
         )
         .default("\"never\""),
     ]);

@@ -307,6 +307,7 @@ fn tool_settings_of(settings: View<'_, '_>) -> IndexMap<String, ToolSettings> {
     let of_one = |table: View<'_, '_>| ToolSettings {
         timeout: table.duration("timeout"),
         concurrency: table.count("concurrency"),
+        approval: table.text("approval") == Some("always"),
         own: table.json(&ours),
     };
     let entries = settings.entries();

@@ -123,7 +123,8 @@ impl Found<'_> {
             return;
         }
         let timeout = settings.timeout.unwrap_or(TOOL_TIMEOUT);
-        self.unbound.push(Unbound::tool(Arc::clone(tool), &spec.name, timeout, settings.concurrency));
+        let tool = Unbound::tool(Arc::clone(tool), &spec.name, timeout, settings.concurrency);
+        self.unbound.push(tool.with_approval(settings.approval));
     }
 
     fn unknown_server(&self, wanted: ServerTool<'_>, span: Option<Range<usize>>) -> Problem {

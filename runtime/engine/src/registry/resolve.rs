@@ -162,6 +162,10 @@ fn tools(
     problems: &mut Vec<Problem>,
     warnings: &mut Vec<Problem>,
 ) -> Vec<Unbound> {
+    if definition.memory.is_none() {
+        let asking = definition.tool_settings.iter().filter(|(_, settings)| settings.approval);
+        problems.extend(asking.map(|(name, _)| nowhere_to_wait(name, positions)));
+    }
     let mut unbound = Vec::new();
     for (at, name) in definition.tools.iter().enumerate() {
         let span = positions.tools.get(at).cloned();
@@ -178,7 +182,8 @@ fn tools(
         match maker.make(&settings.own) {
             Ok(tool) => {
                 let timeout = settings.timeout.unwrap_or(TOOL_TIMEOUT);
-                unbound.push(Unbound::tool(tool, name, timeout, settings.concurrency));
+                let tool = Unbound::tool(tool, name, timeout, settings.concurrency);
+                unbound.push(tool.with_approval(settings.approval));
             }
             Err(fault) => problems.push(bad_setting(name, positions, fault)),
         }
@@ -192,6 +197,13 @@ fn unknown_tool(name: &str, positions: &Positions, span: Option<std::ops::Range<
     }
     let message = format!("unknown tool `{name}`");
     positions.error("unknown_tool", span, message).help(known(name, catalog.tools.keys(), "tools"))
+}
+
+fn nowhere_to_wait(tool: &str, positions: &Positions) -> Problem {
+    let message =
+        format!("calls of `{tool}` can wait for approval only in a stored conversation, and the agent has no memory");
+    let problem = positions.error("approval_without_memory", positions.setting(tool, "approval"), message);
+    problem.help("add `memory = \"create_memory\"`, or take `approval` out")
 }
 
 pub(super) fn bad_setting(tool: &str, positions: &Positions, fault: SettingsError) -> Problem {

@@ -38,6 +38,8 @@ pub struct BoundTool {
     pub timeout: Duration,
     /// Calls at once.
     pub slots: Option<Arc<Semaphore>>,
+    /// A person must approve each call.
+    pub approval: bool,
 }
 
 /// After this a write of working memory is given up.
@@ -69,9 +71,16 @@ pub struct Unbound {
     pub timeout: Duration,
     /// Calls at once.
     pub concurrency: Option<u32>,
+    /// A person must approve each call.
+    pub approval: bool,
 }
 
 impl Unbound {
+    /// The same with a person asked before each call.
+    pub(crate) fn with_approval(self, approval: bool) -> Self {
+        Self { approval, ..self }
+    }
+
     /// A tool.
     pub(crate) fn tool(tool: Arc<dyn Tool>, written: &str, timeout: Duration, concurrency: Option<u32>) -> Self {
         let spec = tool.spec();
@@ -83,6 +92,7 @@ impl Unbound {
             target: Target::Tool(tool),
             timeout,
             concurrency,
+            approval: false,
         }
     }
 
@@ -102,6 +112,7 @@ impl Unbound {
             target: Target::Agent(id.clone()),
             timeout,
             concurrency: None,
+            approval: false,
         }
     }
 }
@@ -117,6 +128,7 @@ impl Unbound {
             target: Target::WorkingMemory,
             timeout: WORKING_MEMORY_TIMEOUT,
             concurrency: None,
+            approval: false,
         }
     }
 }
@@ -146,6 +158,7 @@ impl ToolBox {
                 target: tool.target,
                 validator,
                 timeout: tool.timeout,
+                approval: tool.approval,
                 slots: tool.concurrency.map(|n| Arc::new(Semaphore::new(n.max(1) as usize))),
             });
         }

@@ -16,6 +16,8 @@ use roster_model::provider::Usage;
 pub enum TurnOutcome {
     /// Answered.
     Finished,
+    /// Waits for a person.
+    Suspended,
     /// Cancelled, or the client left.
     Interrupted,
     /// Failed.
@@ -143,6 +145,7 @@ impl Metrics {
     pub fn turn(&self, agent: &str, outcome: TurnOutcome, took: Duration) {
         let outcome = match outcome {
             TurnOutcome::Finished => "finished",
+            TurnOutcome::Suspended => "suspended",
             TurnOutcome::Interrupted => "interrupted",
             TurnOutcome::Failed => "failed",
         };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use roster_model::feed::FeedRecord;
 use roster_model::id::ThreadKey;
 use roster_model::message::Seq;
 use roster_model::provider::{Completion, Delta, ModelSettings, PromptMessage, ProviderError, UserPart};
@@ -24,14 +25,13 @@ impl Turn {
     /// Hands over what is to be done now. `said` is what was answered, when the turn came to its end.
     pub(super) fn leave(&self, remembered: Remembered, calls: &[ModelCall], said: Option<&str>) {
         let Some(memory) = self.memory() else { return };
-        let Remembered { feed, first, written, question, vector } = remembered;
+        let feed = self.records(&remembered, calls);
+        let Remembered { first, written, question, vector, .. } = remembered;
         if let (true, Seq(1), None, Some(said)) =
             (memory.policy.generate_title, first, &self.lineage.parent, said.filter(|said| !said.trim().is_empty()))
         {
             self.name_thread(memory, title::prompt(&question, said));
         }
-        let origin = self.origin();
-        let feed = calls.iter().map(|call| feed.record(&self.id, &origin, call)).collect();
         self.services.indexer.after(AfterTurn {
             memory: memory.clone(),
             key: self.request.key.clone(),
@@ -41,6 +41,20 @@ impl Turn {
             feed,
             keep_after: keep_after(self.services.clock.now()),
         });
+    }
+
+    /// The same for a turn that waits for a person: its row is indexed, and the thread named, when it is whole.
+    pub(super) fn leave_waiting(&self, remembered: &Remembered, calls: &[ModelCall]) {
+        let Some(memory) = self.memory() else { return };
+        let feed = self.records(remembered, calls);
+        let (memory, key) = (memory.clone(), self.request.key.clone());
+        let keep_after = keep_after(self.services.clock.now());
+        self.services.indexer.after(AfterTurn { memory, key, first: None, rows: 0, question: None, feed, keep_after });
+    }
+
+    fn records(&self, remembered: &Remembered, calls: &[ModelCall]) -> Vec<FeedRecord> {
+        let origin = self.origin();
+        calls.iter().map(|call| remembered.feed.record(&self.id, &origin, call)).collect()
     }
 
     /// Names the thread with a model call of its own, in the background.

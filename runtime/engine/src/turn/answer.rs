@@ -68,6 +68,26 @@ impl Answer {
         }
     }
 
+    /// The answer of a turn that goes on: what it said before it was suspended.
+    pub(super) fn resumed(mut self, parts: Vec<Part>) -> Self {
+        self.taken.extend(parts.iter().filter_map(|part| match part {
+            Part::ToolCall(call) => Some(call.id.clone()),
+            _ => None,
+        }));
+        let begins =
+            |pair: &[Part]| matches!(pair, [Part::ToolResult(_), next] if !matches!(next, Part::ToolResult(_)));
+        let more = parts.windows(2).filter(|pair| begins(pair)).count();
+        self.step = u32::try_from(more).unwrap_or(u32::MAX).saturating_add(1);
+        self.step_start = parts.len();
+        self.parts = parts;
+        self
+    }
+
+    /// How many steps there were.
+    pub(super) fn steps(&self) -> u32 {
+        self.step
+    }
+
     /// Counts a piece; false when the turn has said too much already.
     pub(super) fn has_room(&mut self, delta: &Delta) -> bool {
         self.bytes += match delta {

@@ -95,6 +95,7 @@ impl Turn {
             services: Arc::clone(&parent.services),
             id: TurnId::fresh(parent.services.ids.as_ref()),
             message: MessageId::fresh(parent.services.ids.as_ref()),
+            verdict: None,
             events: None,
             cancel: cancel.clone(),
             deadline,

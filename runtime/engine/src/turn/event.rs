@@ -39,7 +39,7 @@ pub enum TurnEvent {
         /// The piece.
         fragment: String,
     },
-    /// The call is whole; it runs next.
+    /// The call is whole; it runs next, or waits for a person.
     ToolCalled {
         /// The call's id.
         id: String,
@@ -47,6 +47,8 @@ pub enum TurnEvent {
         name: String,
         /// The arguments; empty when they were malformed.
         arguments: Map<String, Value>,
+        /// True when a person must approve it first.
+        approval: bool,
     },
     /// The call has its result. Calls of one step finish in any order.
     ToolFinished(ToolResult),
@@ -84,6 +86,8 @@ pub enum FinishReason {
     Error,
     /// It was cancelled.
     Interrupted,
+    /// Calls wait for a person; the turn can go on.
+    Suspended,
 }
 
 impl FinishReason {
@@ -97,6 +101,7 @@ impl FinishReason {
             Self::ContentFilter => "content-filter",
             Self::Error => "error",
             Self::Interrupted => "interrupted",
+            Self::Suspended => "suspended",
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::memory::{Fitted, Memory, fit};
 impl Turn {
     /// Stores the question and reads what is fed.
     pub(super) async fn open(&self) -> Result<(Context, Answer), Failure> {
-        let settings = merge(&self.request.agent.definition.model_settings, &self.request.settings);
+        let settings = self.settings();
         let Some(memory) = self.memory() else {
             let context = self.stateless(settings);
             let answer = Answer::after(context.rows(), true);
@@ -29,6 +29,11 @@ impl Turn {
         let (question, seed) = self.question_and_seed();
         let begun = self.begin(memory, question.clone(), seed.clone()).await?;
         self.remembering(memory, settings, question, seed, &begun).await.map_err(|error| self.store_failed(&error))
+    }
+
+    /// The definition's settings and the request's.
+    pub(super) fn settings(&self) -> ModelSettings {
+        merge(&self.request.agent.definition.model_settings, &self.request.settings)
     }
 
     async fn begin(&self, memory: &Memory, question: Message, seed: Vec<Message>) -> Result<Begun, Failure> {
@@ -47,7 +52,7 @@ impl Turn {
     }
 
     /// The three tiers, read at once as far as they can be.
-    async fn remembering(
+    pub(super) async fn remembering(
         &self,
         memory: &Memory,
         settings: ModelSettings,

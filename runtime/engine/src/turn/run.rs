@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use roster_model::id::{MessageId, TurnId};
-use roster_model::message::{Message, MessageStatus, Origin, Part, Role};
+use roster_model::message::Role;
 use roster_model::provider::{StopReason, Usage};
-use roster_model::storage::SaveAnswer;
-use serde_json::Map;
+use roster_model::suspension::SuspendedTurn;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::Answer;
+use super::approval::Verdict;
 use super::context::Context;
 use super::event::{Failure, FailureKind, FinishReason, TurnEvent};
 use super::lease;
@@ -26,7 +26,6 @@ use super::services::{Services, TurnRefused, TurnStream};
 use super::step;
 use crate::definition::OnDisconnect;
 use crate::memory::Memory;
-use crate::memory::working::without_calls;
 use crate::trace::{OpenSpan, TraceContext, TurnOutcome};
 
 /// Events waiting for a slow client; a fuller queue makes the turn wait.
@@ -42,6 +41,8 @@ pub(super) struct Turn {
     pub(super) lineage: Lineage,
     pub(super) id: TurnId,
     pub(super) message: MessageId,
+    /// What a person decided: the turn goes on instead of beginning.
+    pub(super) verdict: Option<Verdict>,
     /// Where events go; a sub-agent's go nowhere.
     pub(super) events: Option<mpsc::Sender<TurnEvent>>,
     pub(super) cancel: CancellationToken,
@@ -73,6 +74,32 @@ pub fn start(services: &Arc<Services>, request: TurnRequest) -> Result<TurnStrea
     if !request.input.messages.iter().any(|message| message.role == Role::User) {
         return Err(TurnRefused::NoQuestion);
     }
+    let (id, message) = (TurnId::fresh(services.ids.as_ref()), MessageId::fresh(services.ids.as_ref()));
+    launch(services, request, (id, message), None)
+}
+
+/// Goes on with a turn that waits for a person, who decided.
+///
+/// # Errors
+/// [`TurnRefused`]: nothing was changed.
+pub fn resume(
+    services: &Arc<Services>,
+    request: TurnRequest,
+    waiting: &SuspendedTurn,
+    verdict: Verdict,
+) -> Result<TurnStream, TurnRefused> {
+    if services.draining.is_cancelled() {
+        return Err(TurnRefused::Draining);
+    }
+    launch(services, request, (waiting.turn.clone(), waiting.row.message.id.clone()), Some(verdict))
+}
+
+fn launch(
+    services: &Arc<Services>,
+    request: TurnRequest,
+    (id, message): (TurnId, MessageId),
+    verdict: Option<Verdict>,
+) -> Result<TurnStream, TurnRefused> {
     let cancel = CancellationToken::new();
     let place = services.place(&request.key, &cancel).ok_or(TurnRefused::Busy)?;
     let timeout = services.limits().turn_timeout;
@@ -81,8 +108,9 @@ pub fn start(services: &Arc<Services>, request: TurnRequest) -> Result<TurnStrea
     let turn = Turn {
         services: Arc::clone(services),
         lineage: Lineage::root(&request.agent.definition.id),
-        id: TurnId::fresh(services.ids.as_ref()),
-        message: MessageId::fresh(services.ids.as_ref()),
+        id,
+        message,
+        verdict,
         events: Some(sender),
         cancel: cancel.clone(),
         deadline: Instant::now() + timeout,
@@ -154,6 +182,7 @@ impl Turn {
         let mut span = self.open_span();
         let done = self.walk(&span.below()).await;
         let (outcome, code) = match &done {
+            Ok(done) if done.reason == FinishReason::Suspended => (TurnOutcome::Suspended, None),
             Ok(_) => (TurnOutcome::Finished, None),
             Err(failure) if failure.kind == FailureKind::Cancelled => (TurnOutcome::Interrupted, Some(failure.code)),
             Err(failure) => (TurnOutcome::Failed, Some(failure.code)),
@@ -183,7 +212,10 @@ impl Turn {
         // The first model call is paid for before anything is stored: a flood of sub-agent calls leaves no threads behind.
         self.pay()?;
         let held = self.within(self.hold_thread()).await?;
-        let opened = self.within(self.open()).await;
+        let opened = match &self.verdict {
+            None => self.within(self.open()).await,
+            Some(_) => self.reopen().await,
+        };
         let (mut context, mut answer) = match opened {
             Ok(opened) => opened,
             Err(failure) => {
@@ -205,7 +237,10 @@ impl Turn {
         let closed = self.close(outcome, answer).await.map(|done| Done { model, ..done });
         drop(held);
         if let Some(remembered) = context.remembered.take() {
-            self.leave(remembered, &calls, closed.as_ref().ok().map(|done| done.text.as_str()));
+            match &closed {
+                Ok(done) if done.reason == FinishReason::Suspended => self.leave_waiting(&remembered, &calls),
+                closed => self.leave(remembered, &calls, closed.as_ref().ok().map(|done| done.text.as_str())),
+            }
         }
         closed
     }
@@ -232,7 +267,7 @@ impl Turn {
     }
 
     /// Runs `work` until it is done, the client leaves, time is up or the runtime stops. Finished work always wins.
-    async fn within<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    pub(super) async fn within<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
         tokio::select! {
             biased;
             result = work => result,
@@ -263,9 +298,14 @@ impl Turn {
         answer: &mut Answer,
         trace: &TraceContext,
     ) -> Result<FinishReason, Failure> {
-        let most = self.request.agent.definition.max_steps.max(1);
-        for number in 0..most {
-            if number > 0 {
+        if let Some(verdict) = &self.verdict
+            && self.decide(verdict, context, answer, trace).await?
+        {
+            return Ok(FinishReason::Suspended);
+        }
+        let (first, most) = (answer.steps(), self.request.agent.definition.max_steps.max(1));
+        for number in first..most {
+            if number > first {
                 self.pay()?;
             }
             let step = step::run(self, context, answer, trace).await?;
@@ -274,96 +314,10 @@ impl Turn {
             }
             // On record before a tool may do something: a killed process leaves what it may have done.
             self.save_running(answer).await?;
-            orchestrate::run_calls(self, context, &step.calls, answer, trace).await?;
+            if self.call_tools(context, step.calls, answer, trace).await? {
+                return Ok(FinishReason::Suspended);
+            }
         }
         Ok(FinishReason::ToolCalls)
-    }
-
-    pub(super) fn row(&self, role: Role, parts: Vec<Part>, status: MessageStatus) -> Message {
-        Message {
-            id: MessageId::fresh(self.services.ids.as_ref()),
-            role,
-            parts,
-            created_at: self.services.clock.now(),
-            status,
-            origin: None,
-            metadata: Map::new(),
-        }
-    }
-
-    /// Which definition answers, and in which generation of the registry.
-    pub(super) fn origin(&self) -> Origin {
-        let definition = &self.request.agent.definition;
-        Origin {
-            agent: definition.id.clone(),
-            generation: self.request.snapshot.generation,
-            fingerprint: definition.fingerprint.clone(),
-        }
-    }
-
-    fn answer_row(&self, parts: Vec<Part>, status: MessageStatus) -> Message {
-        Message { id: self.message.clone(), origin: Some(self.origin()), ..self.row(Role::Assistant, parts, status) }
-    }
-
-    /// What of the answer is stored: everything but the model's notes to itself.
-    fn stored(&self, parts: &[Part]) -> Vec<Part> {
-        match self.memory().and_then(|memory| memory.policy.working.as_ref()) {
-            Some(_) => without_calls(parts),
-            None => parts.to_vec(),
-        }
-    }
-
-    /// Writes the row as it is now; nothing for a turn that stores nothing.
-    pub(super) async fn save_running(&self, answer: &Answer) -> Result<(), Failure> {
-        let Some(memory) = self.memory() else { return Ok(()) };
-        let parts = self.stored(&answer.parts);
-        if parts.is_empty() {
-            return Ok(());
-        }
-        let message = Some(self.answer_row(parts, MessageStatus::Running));
-        let save = SaveAnswer { key: self.request.key.clone(), turn: self.id.clone(), message, last: false };
-        memory.store.save_answer(save).await.map_err(|error| self.store_failed(&error))
-    }
-
-    async fn save_last(&self, message: Option<Message>) -> Result<(), Failure> {
-        let Some(memory) = self.memory() else { return Ok(()) };
-        let save = SaveAnswer { key: self.request.key.clone(), turn: self.id.clone(), message, last: true };
-        memory.store.save_answer(save).await.map_err(|error| self.store_failed(&error))
-    }
-
-    /// The last write; only after it may the door say that the turn is over.
-    async fn close(&self, outcome: Result<FinishReason, Failure>, mut answer: Answer) -> Result<Done, Failure> {
-        let text = answer.last_text();
-        let usage = answer.usage;
-        let status = match &outcome {
-            Ok(_) => MessageStatus::Complete,
-            Err(failure) if failure.kind == FailureKind::Cancelled => MessageStatus::Interrupted,
-            Err(failure) => {
-                answer.parts.push(Part::Error { code: failure.code.to_owned(), message: failure.message.clone() });
-                MessageStatus::Failed
-            }
-        };
-        // An interrupted turn that said nothing leaves no row: nothing empty stands as an answer.
-        let parts = self.stored(&answer.parts);
-        let message = (!parts.is_empty()).then(|| self.answer_row(parts, status));
-        let has_row = message.is_some() && self.remembers();
-        let saved = self.save_last(message).await;
-        if saved.is_err() {
-            // The row is lost and the turn says so; the thread must not be lost with it.
-            self.save_last(None).await.ok();
-        }
-        let stored = has_row && saved.is_ok();
-        let ended = outcome.and_then(|reason| saved.map(|()| Done { reason, usage, text, model: None }));
-        ended.map_err(|mut failure| {
-            failure.usage = usage;
-            failure.row = stored.then(|| self.message.clone());
-            failure.question_stored = self.remembers();
-            failure
-        })
-    }
-
-    pub(super) fn store_failed(&self, error: &roster_model::storage::StoreError) -> Failure {
-        tracing::error!(agent = %self.request.agent.definition.id, turn = %self.id, kind = ?error.kind, %error, "sessions store failed");
-        Failure::from(error)
     }
 }

@@ -181,6 +181,7 @@ async fn finish_calls(turn: &Turn, answer: &mut Answer, open_calls: Vec<OpenCall
             id: call.id.clone(),
             name: call.name.clone(),
             arguments: call.arguments.clone(),
+            approval: turn.must_ask(&call),
         })
         .await;
         calls.push(call);

@@ -133,7 +133,7 @@ impl World {
         let catalog = Catalog {
             servers: Arc::new(()),
             factories: BTreeMap::from([("create_memory".to_owned(), Arc::clone(&factory) as Arc<dyn MemoryFactory>)]),
-            tools: BTreeMap::from([("pay".to_owned(), Arc::new(maker.clone()) as Arc<dyn ToolMaker>)]),
+            tools: ["pay", "look"].map(|name| (name.to_owned(), Arc::new(maker.clone()) as Arc<dyn ToolMaker>)).into(),
             models: Arc::new(Models(Arc::clone(&model))),
             embedders: Arc::new(embedders.clone()),
             revision: 1,
@@ -253,6 +253,7 @@ pub fn names(events: &[TurnEvent]) -> String {
         TurnEvent::Reasoning(text) => format!("reasoning:{text}"),
         TurnEvent::ToolStarted { id, .. } => format!("tool-started:{id}"),
         TurnEvent::ToolArguments { .. } => "arguments".to_owned(),
+        TurnEvent::ToolCalled { name, approval: true, .. } => format!("called?:{name}"),
         TurnEvent::ToolCalled { name, .. } => format!("called:{name}"),
         TurnEvent::ToolFinished(result) => {
             format!("finished:{}{}", result.output, if result.is_error { "!" } else { "" })

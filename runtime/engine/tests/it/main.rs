@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should stop")]
 #![allow(unreachable_pub, reason = "an integration binary has no outside")]
 
+mod approval;
 mod double;
 mod embedder;
 mod histories;

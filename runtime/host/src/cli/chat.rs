@@ -1,23 +1,25 @@
 //! `roster chat`: a turn, or a conversation, in the terminal. The same assembly and the same store as serving.
 
+mod approval;
 mod input;
 mod screen;
 #[cfg(test)]
 mod tests;
 
-use std::io::{IsTerminal, Stderr, Stdout, stderr, stdout};
+use std::io::{IsTerminal, Stderr, Stdout, stderr, stdin, stdout};
 use std::path::Path;
 use std::sync::Arc;
 
 use roster_engine::definition::suggest;
 use roster_engine::registry::{Agent, Snapshot};
-use roster_engine::turn::{self, Failure, FinishReason, Input, InputMessage, TurnEvent, TurnRequest};
+use roster_engine::turn::{self, Failure, FinishReason, Input, InputMessage, TurnEvent, TurnRequest, TurnStream};
 use roster_model::id::{AgentId, ResourceId, ThreadId, ThreadKey};
 use roster_model::message::{Part, Role};
 use roster_model::provider::{ModelSettings, ProviderErrorKind};
 use roster_model::storage::StoreErrorKind;
 use tokio::signal;
 
+use self::approval::Asked;
 use self::input::{Line, Lines};
 use self::screen::{Screen, Style};
 use super::ChatArgs;
@@ -55,6 +57,8 @@ struct Conversation<'a> {
     key: ThreadKey,
     /// What was said so far; kept only for an agent without memory, which is handed all of it each turn.
     said: Vec<InputMessage>,
+    /// The call a person is asked about.
+    asked: Option<Asked>,
     screen: Screen<Stdout, Stderr>,
 }
 
@@ -81,7 +85,7 @@ impl<'a> Conversation<'a> {
             output::note(format_args!("note: agent `{}` has no memory, so `--thread` continues nothing", args.agent));
         }
         let key = ThreadKey { resource, thread };
-        Ok(Self { assembly, snapshot, agent, key, said: Vec::new(), screen: screen() })
+        Ok(Self { assembly, snapshot, agent, key, said: Vec::new(), asked: None, screen: screen() })
     }
 
     async fn hold(mut self, text: Option<&str>) -> Result<Exit, HostError> {
@@ -97,7 +101,12 @@ impl<'a> Conversation<'a> {
     }
 
     async fn once(&mut self, text: &str) -> Result<Exit, HostError> {
-        match self.turn(text).await? {
+        let mut outcome = self.turn(text).await?;
+        if self.asked.is_some() && stdin().is_terminal() {
+            outcome = self.ask(&mut Lines::read(), outcome).await?;
+        }
+        self.leave_waiting();
+        match outcome {
             Outcome::Answered => Ok(Exit::Good),
             Outcome::Cancelled => {
                 output::note("(cancelled)");
@@ -114,22 +123,33 @@ impl<'a> Conversation<'a> {
             let line = line.map_err(|error| HostError::environment(format!("cannot read the input: {error}")))?;
             match line {
                 Line::Text(text) if text.trim().is_empty() => {}
-                Line::Text(text) => match self.turn(&text).await? {
+                Line::Text(text) => match self.said_now(&text).await? {
                     Outcome::Answered => {}
                     Outcome::Cancelled => output::note("(cancelled)"),
                     Outcome::Failed(failure) => output::report(&explained(&failure)),
                 },
-                Line::End => return Ok(Exit::Good),
+                Line::End => {
+                    self.leave_waiting();
+                    return Ok(Exit::Good);
+                }
             }
         }
     }
 
     /// Runs one turn and shows it. Ctrl-C cancels it: what was said is stored and marked.
     async fn turn(&mut self, text: &str) -> Result<Outcome, HostError> {
-        let request = self.request(text);
-        let mut stream =
+        let mut messages = self.said.clone();
+        messages.push(message(Role::User, text));
+        let request = self.request(Input { messages });
+        let stream =
             turn::start(&self.assembly.services, request).map_err(|refused| HostError::problem(refused.to_string()))?;
+        self.follow(stream, text).await
+    }
+
+    /// Shows a turn to its end.
+    async fn follow(&mut self, mut stream: TurnStream, text: &str) -> Result<Outcome, HostError> {
         let mut answer = String::new();
+        self.asked = None;
         let interrupt = signal::ctrl_c();
         tokio::pin!(interrupt);
         loop {
@@ -148,9 +168,13 @@ impl<'a> Conversation<'a> {
             self.screen.show(&event)?;
             match event {
                 TurnEvent::Text(words) => answer.push_str(&words),
+                TurnEvent::ToolCalled { id, name, arguments, approval: true } if self.asked.is_none() => {
+                    self.asked = Some(Asked { turn: stream.turn.clone(), call: id, name, arguments });
+                }
                 TurnEvent::Finished { reason, .. } => {
                     self.remember(text, answer);
                     tell(reason);
+                    self.put_question();
                     return Ok(Outcome::Answered);
                 }
                 TurnEvent::Failed(failure) => return Ok(Outcome::Failed(failure)),
@@ -159,16 +183,14 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    fn request(&self, text: &str) -> TurnRequest {
-        let mut messages = self.said.clone();
-        messages.push(message(Role::User, text));
+    fn request(&self, input: Input) -> TurnRequest {
         TurnRequest {
             agent: Arc::clone(&self.agent),
             snapshot: Arc::clone(&self.snapshot),
             key: self.key.clone(),
             owner_named: true,
             stored: true,
-            input: Input { messages },
+            input,
             settings: ModelSettings::default(),
         }
     }
@@ -203,7 +225,7 @@ fn tell(reason: FinishReason) {
         FinishReason::Length => output::note("note: the answer was cut: the model's token limit was reached"),
         FinishReason::ToolCalls => output::note("note: stopped after `max_steps` model calls"),
         FinishReason::ContentFilter => output::note("note: the provider's filter ended the answer"),
-        FinishReason::Stop | FinishReason::Error | FinishReason::Interrupted => {}
+        FinishReason::Stop | FinishReason::Suspended | FinishReason::Error | FinishReason::Interrupted => {}
     }
 }
 

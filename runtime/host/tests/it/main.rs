@@ -11,6 +11,7 @@ mod http;
 mod project;
 mod roster;
 
+mod approval;
 mod backup;
 mod chat;
 mod check;

@@ -22,7 +22,7 @@ use crate::http::identity::Identity;
 use crate::http::json::Json;
 use crate::http::route::Route;
 use crate::http::sse;
-use events::ChatEvents;
+pub(super) use events::{ChatEvents, WireUsage};
 
 /// The door.
 pub(super) fn routes() -> Vec<Route> {

@@ -8,14 +8,13 @@ use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
-use roster_engine::definition::DEFAULT_RESOURCE;
-use roster_model::id::{MessageId, ResourceId, ThreadId, ThreadKey};
+use roster_model::id::{MessageId, ThreadId, ThreadKey};
 use roster_model::storage::{
     Direction, MessageQuery, NewThread, PageStart, StoreError, StoreErrorKind, ThreadOrder, ThreadQuery,
 };
 use serde::Deserialize;
 
-use super::CHAT;
+use super::{CHAT, owner};
 use crate::app::App;
 use crate::http::error::ApiError;
 use crate::http::identity::Identity;
@@ -40,11 +39,6 @@ const PAGE: usize = 100;
 /// Messages a page; also the most of either that can be asked for.
 const MOST: usize = 1_000;
 
-fn resource(identity: &Identity, proposed: Option<&str>) -> Result<ResourceId, ApiError> {
-    let fallback = ResourceId::new(DEFAULT_RESOURCE).map_err(|error| ApiError::invalid(error.to_string()))?;
-    identity.resource(proposed.filter(|text| !text.is_empty()), &fallback)
-}
-
 fn no_conversation() -> ApiError {
     ApiError::not_found("conversation_not_found", "there is no such conversation")
 }
@@ -54,7 +48,7 @@ async fn list(
     Extension(identity): Extension<Identity>,
     params: Params,
 ) -> Result<Response, ApiError> {
-    let resource = resource(&identity, params.text("resource"))?;
+    let resource = owner(&identity, params.text("resource"))?;
     let query = ThreadQuery {
         order: ThreadOrder::Activity,
         direction: Direction::Descending,
@@ -80,7 +74,7 @@ async fn create(
     params: Params,
     OptionalJson(body): OptionalJson<NewConversation>,
 ) -> Result<Response, ApiError> {
-    let resource = resource(&identity, body.resource.as_deref().or(params.text("resource")))?;
+    let resource = owner(&identity, body.resource.as_deref().or(params.text("resource")))?;
     let thread = match body.id.as_deref() {
         None | Some("") => ThreadId::fresh(app.services.ids.as_ref()),
         Some(text) => ThreadId::new(text).map_err(|error| ApiError::invalid(error.to_string()).param("id"))?,
@@ -97,7 +91,7 @@ async fn messages(
     ThreadInPath(thread): ThreadInPath,
     params: Params,
 ) -> Result<Response, ApiError> {
-    let key = ThreadKey { resource: resource(&identity, params.text("resource"))?, thread };
+    let key = ThreadKey { resource: owner(&identity, params.text("resource"))?, thread };
     let before = params.text("before").map(MessageId::new).transpose();
     let before = before.map_err(|error| ApiError::invalid(error.to_string()).param("before"))?;
     let query = MessageQuery {
@@ -132,7 +126,7 @@ async fn delete(
     ThreadInPath(thread): ThreadInPath,
     params: Params,
 ) -> Result<Response, ApiError> {
-    let key = ThreadKey { resource: resource(&identity, params.text("resource"))?, thread };
+    let key = ThreadKey { resource: owner(&identity, params.text("resource"))?, thread };
     if !app.store.delete_thread(&key).await? {
         return Err(no_conversation());
     }

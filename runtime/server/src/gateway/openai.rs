@@ -4,6 +4,7 @@
 mod chunks;
 mod messages;
 mod request;
+mod suspended;
 mod usage;
 mod whole;
 
@@ -14,7 +15,7 @@ use axum::extract::State;
 use axum::response::Response;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use roster_engine::turn::{self, TurnEvent, TurnRequest, TurnStream};
-use roster_model::id::{ThreadId, ThreadKey};
+use roster_model::id::{ThreadId, ThreadKey, TurnId};
 
 use super::{CHAT, agent};
 use crate::app::App;
@@ -37,6 +38,7 @@ const CONVERSATION: HeaderName = HeaderName::from_static("x-conversation-id");
 /// What every object of an answer repeats.
 struct Head {
     id: String,
+    turn: TurnId,
     created: i64,
     model: String,
     /// The question is stored when the turn has begun.
@@ -64,7 +66,7 @@ async fn complete(
     let request = TurnRequest { agent, snapshot, key, owner_named, stored, input, settings };
     let turn = turn::start(&app.services, request)?;
     let created = app.services.clock.now().millis() / 1000;
-    let head = Head { id: format!("chatcmpl-{}", turn.turn), created, model, remembers };
+    let head = Head { id: format!("chatcmpl-{}", turn.turn), turn: turn.turn.clone(), created, model, remembers };
     let named = stored.then(|| HeaderValue::from_bytes(turn.key.thread.as_str().as_bytes()).ok()).flatten();
     let mut response =
         if stream { streamed(turn, Chunks::new(head, with_usage)).await? } else { whole::answer(turn, head).await? };

@@ -19,5 +19,6 @@ pub(super) fn routes() -> Vec<Route> {
         Route::get("/admin/events", ADMIN, events::events),
         Route::get("/admin/agents/{id}/history", ADMIN, control::history),
         Route::post("/admin/agents/{id}/pin", ADMIN, control::pin),
+        Route::get("/admin/turns", ADMIN, control::turns),
     ]
 }

@@ -9,6 +9,7 @@ use roster_model::storage::{
     BeginTurn, Begun, ConversationStore, MessageQuery, NewThread, OperatorStore, Page, SaveAnswer, StoreError,
     StoreErrorKind, StoreResult, Thread, ThreadChange, ThreadQuery,
 };
+use roster_model::suspension::{ResumedTurn, SuspendedTurn, SuspensionStore};
 use roster_model::time::Timestamp;
 use roster_model::working::{MemoryScope, WorkingMemory, WorkingMemoryStore};
 use serde_json::{Map, Value};
@@ -56,7 +57,22 @@ impl ConversationStore for Bad {
     }
 }
 
+impl SuspensionStore for Bad {
+    fn suspended_turn<'a>(&'a self, _: &'a ResourceId, _: &'a TurnId) -> StoreResult<'a, Option<SuspendedTurn>> {
+        self.fail()
+    }
+    fn suspended_turns<'a>(&'a self, _: &'a ResourceId, _: usize) -> StoreResult<'a, Vec<SuspendedTurn>> {
+        self.fail()
+    }
+    fn resume_turn<'a>(&'a self, _: &'a ResourceId, _: &'a TurnId) -> StoreResult<'a, ResumedTurn> {
+        self.fail()
+    }
+}
+
 impl OperatorStore for Bad {
+    fn all_suspended(&self, _: usize) -> StoreResult<'_, Vec<SuspendedTurn>> {
+        self.fail()
+    }
     fn owners<'a>(&'a self, _: &'a ThreadId, _: usize) -> StoreResult<'a, Vec<ResourceId>> {
         self.fail()
     }

@@ -18,4 +18,5 @@ mod openai;
 mod operator;
 mod pages;
 mod sockets;
+mod turns;
 mod world;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use roster_model::housekeeping::{Copied, CopyRange, Erased, Housekeeping};
 use roster_model::id::{IdSource, MessageId, ResourceId, ThreadId, ThreadKey, TurnId};
-use roster_model::message::{MessageStatus, Seq, StoredMessage};
+use roster_model::message::{Seq, StoredMessage};
 use roster_model::storage::{NewThread, StoreError, StoreErrorKind, StoreResult, Thread};
 use roster_model::time::Timestamp;
 use serde_json::{Map, Value};
@@ -53,9 +53,7 @@ impl State {
         for old in rows {
             let mut message = old.message.clone();
             message.id = MessageId::fresh(ids);
-            if message.status == MessageStatus::Running {
-                message.status = MessageStatus::Interrupted;
-            }
+            message.abandon();
             copied.ids.push((old.message.id, message.id.clone()));
             let number = self.next();
             let stored = self.row(target)?.push(old.turn.as_ref(), message, now, number);

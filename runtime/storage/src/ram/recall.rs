@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use roster_model::id::{ResourceId, ThreadId, ThreadKey};
-use roster_model::message::{MessageStatus, Seq, StoredMessage};
+use roster_model::message::{Seq, StoredMessage};
 use roster_model::recall::{IndexEntry, IndexedVector, RecallStore, TextHit, Unindexed};
 use roster_model::storage::StoreResult;
 
@@ -145,8 +145,7 @@ impl State {
         let pending = rows.into_iter().flat_map(|row| {
             let entries = &row.index.entries;
             let fresh = move |stored: &&StoredMessage| {
-                stored.message.status != MessageStatus::Running
-                    && !entries.contains_key(&(space.to_owned(), stored.seq))
+                stored.message.status.is_ended() && !entries.contains_key(&(space.to_owned(), stored.seq))
             };
             let messages = row.messages.iter().rev().filter(fresh);
             messages.map(|stored| Unindexed { key: row.thread.key.clone(), message: stored.clone() })

@@ -45,6 +45,8 @@ pub(super) struct Row {
     /// The last seq given, also when its message is gone.
     pub(super) last_seq: u64,
     pub(super) lease: Option<TurnId>,
+    /// Turns that wait for somebody or once did.
+    pub(super) suspended: BTreeSet<TurnId>,
     pub(super) memory: Slot,
     pub(super) index: Index,
     /// Oldest first.
@@ -155,6 +157,9 @@ impl State {
             row.interrupt(&turn);
             row.lease = None;
         }
+        if let Some(row) = self.threads.get_mut(&begin.key) {
+            row.overtake();
+        }
         let row = self.threads.get(&begin.key);
         let empty = row.is_none_or(|row| row.messages.is_empty());
         let seed: &[Message] = if empty { &begin.seed } else { &[] };
@@ -197,6 +202,9 @@ impl State {
                     return Err(StoreError::new(StoreErrorKind::Conflict, text));
                 }
             }
+        }
+        if save.message.as_ref().is_some_and(|message| message.status.is_waiting()) {
+            row.suspended.insert(save.turn.clone());
         }
         if save.last && held {
             row.lease = None;
@@ -275,6 +283,7 @@ impl State {
             messages: Vec::new(),
             last_seq: 0,
             lease: None,
+            suspended: BTreeSet::new(),
             memory: Slot::default(),
             index: Index::default(),
             feed: Vec::new(),

@@ -7,10 +7,12 @@ use roster_model::storage::{
     StoreErrorKind, StoreResult, Thread, ThreadChange, ThreadQuery,
 };
 
+use roster_model::suspension::SuspendedTurn;
+
 use super::error::fail;
 use super::row::Encoded;
 use super::store::SqliteStore;
-use super::{erase, message, thread, turn};
+use super::{erase, message, suspension, thread, turn};
 
 impl SqliteStore {
     pub(super) fn now(&self) -> i64 {
@@ -107,6 +109,10 @@ impl OperatorStore for SqliteStore {
     fn owners<'a>(&'a self, thread: &'a ThreadId, limit: usize) -> StoreResult<'a, Vec<ResourceId>> {
         let thread = thread.clone();
         Box::pin(self.readers.read(move |connection| thread::owners(connection, &thread, limit)))
+    }
+
+    fn all_suspended(&self, limit: usize) -> StoreResult<'_, Vec<SuspendedTurn>> {
+        suspension::all(self, limit)
     }
 
     fn health(&self) -> Result<(), StoreError> {

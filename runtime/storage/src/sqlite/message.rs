@@ -55,7 +55,7 @@ pub(super) fn tail(
 }
 
 /// The message columns of the table called `alias`.
-fn columns(alias: &str) -> String {
+pub(super) fn columns(alias: &str) -> String {
     row::COLUMNS.split(", ").map(|column| format!("{alias}.{column}")).collect::<Vec<_>>().join(", ")
 }
 

@@ -11,7 +11,7 @@ use super::error::OpenError;
 pub(super) const APPLICATION_ID: i32 = 0x5273_7472;
 
 /// Migrations in order; the n-th (from 1) makes version n. Released ones are never changed.
-pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3];
+pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4];
 
 /// Every table of the newest version, for the look at their roots when a file is opened.
 pub(super) const TABLES: &[&str] = &[
@@ -38,6 +38,7 @@ pub(super) const TABLES: &[&str] = &[
     "terms",
     "words",
     "words_moving",
+    "suspensions",
 ];
 
 const V1: &str = "
@@ -264,6 +265,16 @@ CREATE VIRTUAL TABLE words USING fts5 (
 CREATE TABLE words_moving (
   thread INTEGER PRIMARY KEY REFERENCES threads (number) ON DELETE CASCADE
 ) STRICT;
+";
+
+const V4: &str = "
+-- Turns that wait for somebody or once did, by the row of their answer, whose status says whether they wait now.
+CREATE TABLE suspensions (
+  turn  TEXT PRIMARY KEY,
+  place INTEGER NOT NULL REFERENCES messages (place) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+CREATE INDEX suspensions_by_place ON suspensions (place);
+CREATE INDEX messages_waiting ON messages (place) WHERE status IN ('suspended', 'awaiting');
 ";
 
 /// What to run: the released migrations, and in tests one more.

@@ -15,7 +15,7 @@ use super::message::add;
 use super::row::{self, Encoded};
 use super::thread::{self, Found, Lease};
 use super::writer::{Group, Writer};
-use super::{erase, holder};
+use super::{erase, holder, suspension};
 use crate::line::{Hold, Lines, Place};
 
 /// How often a thread held by another process is looked at: at first, and at most.
@@ -101,6 +101,7 @@ fn take(group: &mut Group<'_>, desk: &Desk, opening: &Opening) -> Outcome<Taken>
                 }
                 erase::interrupt(group, found.number, &lease.turn)?;
             }
+            suspension::overtake(group, found.number)?;
             found
         }
     };
@@ -142,6 +143,9 @@ fn put(
     }
     if let Some(encoded) = encoded {
         write(group, key, &mut thread, turn, encoded, held, now)?;
+        if encoded.message.status.is_waiting() {
+            suspension::note(group, thread.number, turn, encoded.message.id.as_str())?;
+        }
     }
     if last && held {
         group.connection.prepare_cached("DELETE FROM leases WHERE thread = ?1")?.execute([thread.number])?;

@@ -11,6 +11,7 @@ use roster_model::storage::{
     BeginTurn, Begun, ConversationStore, MessageQuery, NewThread, OperatorStore, Page, SaveAnswer, StoreError,
     StoreResult, Thread, ThreadChange, ThreadQuery,
 };
+use roster_model::suspension::{ResumedTurn, SuspendedTurn, SuspensionStore};
 use roster_model::time::Timestamp;
 use roster_model::working::{MemoryScope, WorkingMemory, WorkingMemoryStore};
 use serde_json::{Map, Value};
@@ -39,6 +40,24 @@ impl FaultySession {
     #[must_use]
     pub fn calls(&self) -> usize {
         self.faulty.calls()
+    }
+}
+
+impl SuspensionStore for FaultySession {
+    fn suspended_turn<'a>(
+        &'a self,
+        resource: &'a ResourceId,
+        turn: &'a TurnId,
+    ) -> StoreResult<'a, Option<SuspendedTurn>> {
+        self.faulty.pass(self.inner.suspended_turn(resource, turn))
+    }
+
+    fn suspended_turns<'a>(&'a self, resource: &'a ResourceId, limit: usize) -> StoreResult<'a, Vec<SuspendedTurn>> {
+        self.faulty.pass(self.inner.suspended_turns(resource, limit))
+    }
+
+    fn resume_turn<'a>(&'a self, resource: &'a ResourceId, turn: &'a TurnId) -> StoreResult<'a, ResumedTurn> {
+        self.faulty.pass(self.inner.resume_turn(resource, turn))
     }
 }
 
@@ -212,6 +231,10 @@ impl ConversationStore for FaultySession {
 impl OperatorStore for FaultySession {
     fn owners<'a>(&'a self, thread: &'a ThreadId, limit: usize) -> StoreResult<'a, Vec<ResourceId>> {
         self.faulty.owners(thread, limit)
+    }
+
+    fn all_suspended(&self, limit: usize) -> StoreResult<'_, Vec<SuspendedTurn>> {
+        self.faulty.all_suspended(limit)
     }
 
     fn health(&self) -> Result<(), StoreError> {

@@ -30,6 +30,7 @@ macro_rules! session_suites {
         $crate::working_suite!($make);
         $crate::recall_suite!($make);
         $crate::feed_suite!($make);
+        $crate::suspension_suite!($make);
     };
 }
 

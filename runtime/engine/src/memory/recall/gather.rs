@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::try_join_all;
 use roster_model::housekeeping::SessionStore;
 use roster_model::id::{ThreadId, ThreadKey};
-use roster_model::message::{MessageStatus, Seq, StoredMessage};
+use roster_model::message::{Seq, StoredMessage};
 use roster_model::storage::StoreError;
 
 use super::search::Hit;
@@ -78,7 +78,7 @@ pub async fn gather(
         let rank = at + 1;
         for row in rows {
             let in_prompt = hit.thread == key.thread && row.seq >= before;
-            if in_prompt || row.message.status == MessageStatus::Running {
+            if in_prompt || !row.message.status.is_ended() {
                 continue;
             }
             let why = if row.seq == hit.seq { Why::Hit(rank) } else { Why::Beside(rank) };

@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 use roster_model::embedder::{EmbedError, EmbedErrorKind};
 use roster_model::feed::FeedRecord;
 use roster_model::id::{MessageId, ResourceId, ThreadKey};
-use roster_model::message::{MessageStatus, Role, Seq, StoredMessage};
+use roster_model::message::{Role, Seq, StoredMessage};
 use roster_model::recall::{IndexEntry, IndexedVector};
 use roster_model::storage::{StoreError, StoreErrorKind};
 use roster_model::time::Timestamp;
@@ -243,7 +243,7 @@ impl Indexer {
         rows: &[StoredMessage],
         question: Option<(String, Vec<f32>)>,
     ) -> Result<bool, StoreError> {
-        let ended = |row: &&StoredMessage| row.message.status != MessageStatus::Running;
+        let ended = |row: &&StoredMessage| row.message.status.is_ended();
         let rows: Vec<&StoredMessage> = rows.iter().filter(ended).collect();
         if rows.is_empty() {
             return Ok(true);

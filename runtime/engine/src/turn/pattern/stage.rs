@@ -96,6 +96,6 @@ impl Turn {
     pub(super) async fn tell_call(&self, call: &ToolCall) {
         let (id, name) = (call.id.clone(), call.name.clone());
         self.emit(TurnEvent::ToolStarted { id: id.clone(), name: name.clone() }).await;
-        self.emit(TurnEvent::ToolCalled { id, name, arguments: call.arguments.clone() }).await;
+        self.emit(TurnEvent::ToolCalled { id, name, arguments: call.arguments.clone(), approval: false }).await;
     }
 }

@@ -60,7 +60,7 @@ impl<W: Write, A: Write> Screen<W, A> {
         match event {
             TurnEvent::Text(words) => self.words(words)?,
             TurnEvent::Reasoning(words) => self.thinking(words)?,
-            TurnEvent::ToolCalled { id, name, arguments } => {
+            TurnEvent::ToolCalled { id, name, arguments, .. } => {
                 self.calls.insert(id.clone(), name.clone());
                 self.line(&format!("-> {name} {}", Value::Object(arguments.clone())))?;
             }

@@ -3,6 +3,7 @@ use roster_model::message::ToolResult;
 use roster_model::provider::Usage;
 use serde_json::{Map, Value, json};
 
+use super::approval::decision;
 use super::screen::{Screen, Style};
 
 fn text(words: &str) -> TurnEvent {
@@ -18,7 +19,7 @@ fn called(id: &str, arguments: Value) -> TurnEvent {
         Value::Object(map) => map,
         _ => Map::new(),
     };
-    TurnEvent::ToolCalled { id: id.into(), name: "get_time".into(), arguments }
+    TurnEvent::ToolCalled { id: id.into(), name: "get_time".into(), arguments, approval: false }
 }
 
 fn finished(id: &str, output: Value, is_error: bool) -> TurnEvent {
@@ -109,4 +110,14 @@ fn apart_the_answer_stands_alone() {
     assert_eq!(String::from_utf8(answer).expect("text"), "Let me look.\nIt is late.\n");
     let beside = "(thinking) hm yes\n-> get_time {}\n<- get_time 1\n(thinking) so\n";
     assert_eq!(String::from_utf8(aside).expect("text"), beside);
+}
+
+#[test]
+fn only_a_clear_word_decides() {
+    for (line, said) in [("y", Some(true)), (" YES\n", Some(true)), ("No", Some(false)), ("n", Some(false))] {
+        assert_eq!(decision(line), said, "{line:?}");
+    }
+    for line in ["", "yes please", "nothing", "ja"] {
+        assert_eq!(decision(line), None, "{line:?}");
+    }
 }

@@ -22,6 +22,9 @@ struct CallFields<'a> {
     id: &'a str,
     name: &'a str,
     arguments: &'a Map<String, Value>,
+    /// True when the call waits for a person.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    approval: bool,
 }
 
 #[derive(Serialize)]
@@ -55,7 +58,7 @@ struct DoneFields<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct WireUsage {
+pub(in crate::gateway) struct WireUsage {
     #[serde(skip_serializing_if = "Option::is_none")]
     input_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,7 +84,7 @@ impl From<Usage> for WireUsage {
 }
 
 /// Encodes a turn for `/api/chat`. The `done` frame comes exactly once and last, whatever happened.
-pub(super) struct ChatEvents {
+pub(in crate::gateway) struct ChatEvents {
     conversation: ThreadId,
     message: MessageId,
     turn: TurnId,
@@ -90,7 +93,7 @@ pub(super) struct ChatEvents {
 }
 
 impl ChatEvents {
-    pub(super) fn new(turn: &TurnStream) -> Self {
+    pub(in crate::gateway) fn new(turn: &TurnStream) -> Self {
         Self {
             conversation: turn.key.thread.clone(),
             message: turn.message.clone(),
@@ -127,8 +130,8 @@ impl Encode for ChatEvents {
         match event {
             TurnEvent::Text(piece) => Self::words("text", &piece, out),
             TurnEvent::Reasoning(piece) => Self::words("thinking", &piece, out),
-            TurnEvent::ToolCalled { id, name, arguments } => {
-                let metadata = Some(CallFields { id: &id, name: &name, arguments: &arguments });
+            TurnEvent::ToolCalled { id, name, arguments, approval } => {
+                let metadata = Some(CallFields { id: &id, name: &name, arguments: &arguments, approval });
                 out.json(&Frame { kind: "tool_call", content: "", metadata });
             }
             TurnEvent::ToolFinished(result) => {

@@ -4,6 +4,7 @@ use roster_engine::turn::{Failure, FailureKind, TurnEvent};
 use serde::Serialize;
 
 use super::Head;
+use super::suspended::{Suspended, Waiting};
 use super::usage::{WireUsage, finish_reason};
 use crate::http::error::ApiError;
 use crate::http::sse::{Encode, Frames};
@@ -14,6 +15,8 @@ pub(super) struct Chunks {
     /// The usage is told in a chunk of its own, and every other chunk says that it has none.
     with_usage: bool,
     begun: bool,
+    /// Calls that wait for a person.
+    waiting: Vec<Waiting>,
 }
 
 #[derive(Serialize)]
@@ -25,6 +28,9 @@ struct Chunk<'a, C> {
     choices: C,
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<Option<WireUsage>>,
+    /// On the last chunk of a turn that waits for a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    roster: Option<Suspended<'a>>,
 }
 
 #[derive(Serialize)]
@@ -47,14 +53,14 @@ struct Delta<'a> {
 
 impl Chunks {
     pub(super) fn new(head: Head, with_usage: bool) -> Self {
-        Self { head, with_usage, begun: false }
+        Self { head, with_usage, begun: false, waiting: Vec::new() }
     }
 
     pub(super) fn remembers(&self) -> bool {
         self.head.remembers
     }
 
-    fn chunk<C: Serialize>(&self, choices: C, usage: Option<Option<WireUsage>>, out: &mut Frames) {
+    fn chunk<C: Serialize>(&self, choices: C, usage: Option<Option<WireUsage>>, ends: bool, out: &mut Frames) {
         out.json(&Chunk {
             id: &self.head.id,
             object: "chat.completion.chunk",
@@ -62,6 +68,7 @@ impl Chunks {
             model: &self.head.model,
             choices,
             usage,
+            roster: if ends { Suspended::new(&self.head.turn, &self.waiting) } else { None },
         });
     }
 
@@ -71,12 +78,12 @@ impl Chunks {
             self.delta(Delta { role: Some("assistant"), content: Some(""), ..Delta::default() }, None, out);
         }
         let choice = Choice { index: 0, delta, logprobs: None, finish_reason };
-        self.chunk([choice], self.with_usage.then_some(None), out);
+        self.chunk([choice], self.with_usage.then_some(None), finish_reason.is_some(), out);
     }
 
     fn usage(&self, usage: Option<WireUsage>, out: &mut Frames) {
         if self.with_usage {
-            self.chunk([(); 0], Some(usage), out);
+            self.chunk([(); 0], Some(usage), false, out);
         }
     }
 
@@ -91,6 +98,7 @@ impl Chunks {
 
 impl Encode for Chunks {
     fn event(&mut self, event: TurnEvent, out: &mut Frames) {
+        self.waiting.extend(Waiting::of(&event));
         match event {
             TurnEvent::Text(piece) => self.delta(Delta { content: Some(&piece), ..Delta::default() }, None, out),
             TurnEvent::Reasoning(piece) => {

@@ -47,10 +47,11 @@ impl WireUsage {
 }
 
 /// `None` for a turn that failed: it has no finish reason at all. An agent out of steps was cut short, which clients
-/// know as `length`; `tool_calls` would ask them to run tools they never get.
+/// know as `length`; `tool_calls` would ask them to run tools they never get. One that
+/// waits for a person stops here; what waits stands beside the choices.
 pub(super) fn finish_reason(reason: FinishReason) -> Option<&'static str> {
     match reason {
-        FinishReason::Stop => Some("stop"),
+        FinishReason::Stop | FinishReason::Suspended => Some("stop"),
         FinishReason::Length | FinishReason::ToolCalls => Some("length"),
         FinishReason::ContentFilter => Some("content_filter"),
         FinishReason::Error | FinishReason::Interrupted => None,

@@ -7,6 +7,7 @@ use roster_model::provider::Usage;
 use serde::Serialize;
 
 use super::Head;
+use super::suspended::{Suspended, Waiting};
 use super::usage::{WireUsage, finish_reason};
 use crate::http::error::ApiError;
 use crate::http::json;
@@ -20,6 +21,9 @@ struct Completion<'a> {
     choices: [Choice<'a>; 1],
     /// `null` when it is not known.
     usage: Option<WireUsage>,
+    /// Of a turn that waits for a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    roster: Option<Suspended<'a>>,
 }
 
 #[derive(Serialize)]
@@ -51,12 +55,17 @@ pub(super) fn broken_off() -> ApiError {
 pub(super) async fn answer(mut turn: TurnStream, head: Head) -> Result<Response, ApiError> {
     let (mut text, mut thinking) = (String::new(), String::new());
     let mut stored = false;
+    let mut waiting = Vec::new();
     loop {
-        match turn.next().await {
+        let event = turn.next().await;
+        waiting.extend(event.as_ref().and_then(Waiting::of));
+        match event {
             Some(TurnEvent::Text(piece)) => text.push_str(&piece),
             Some(TurnEvent::Reasoning(piece)) => thinking.push_str(&piece),
             Some(TurnEvent::Finished { reason, usage }) => {
-                return Ok(completion(&head, &text, &thinking, reason, usage));
+                let message =
+                    Message { role: "assistant", content: &text, refusal: None, reasoning_content: &thinking };
+                return Ok(completion(&head, message, reason, usage, &waiting));
             }
             Some(TurnEvent::Failed(failure)) => return Err(ApiError::from(failure).question_stored(stored)),
             Some(TurnEvent::Started { .. }) => stored = head.remembers,
@@ -66,8 +75,7 @@ pub(super) async fn answer(mut turn: TurnStream, head: Head) -> Result<Response,
     }
 }
 
-fn completion(head: &Head, text: &str, thinking: &str, reason: FinishReason, usage: Usage) -> Response {
-    let message = Message { role: "assistant", content: text, refusal: None, reasoning_content: thinking };
+fn completion(head: &Head, message: Message<'_>, reason: FinishReason, usage: Usage, waiting: &[Waiting]) -> Response {
     let choice = Choice { index: 0, message, logprobs: None, finish_reason: finish_reason(reason) };
     json::ok(&Completion {
         id: &head.id,
@@ -76,5 +84,6 @@ fn completion(head: &Head, text: &str, thinking: &str, reason: FinishReason, usa
         model: &head.model,
         choices: [choice],
         usage: WireUsage::of(usage),
+        roster: Suspended::new(&head.turn, waiting),
     })
 }

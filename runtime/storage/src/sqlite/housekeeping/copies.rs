@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use roster_model::housekeeping::{Copied, CopyRange};
 use roster_model::id::{AgentId, MessageId, ThreadKey};
-use roster_model::message::{MessageStatus, Seq, StoredMessage};
+use roster_model::message::{Seq, StoredMessage};
 use roster_model::storage::{NewThread, StoreError, StoreErrorKind};
 use rusqlite::OptionalExtension;
 use tokio::time::Instant;
@@ -150,10 +150,8 @@ impl Copying {
         let mut message = old.message;
         let id = MessageId::fresh(&*self.desk.ids);
         rows.ids.push((std::mem::replace(&mut message.id, id.clone()), id));
-        if message.status == MessageStatus::Running {
-            // Nobody will finish it here.
-            message.status = MessageStatus::Interrupted;
-        }
+        // Nobody will finish it here.
+        message.abandon();
         let encoded = Encoded::new(message)?;
         rows.agents.extend(encoded.author().cloned());
         let seq = i64::try_from(rows.messages.len()).unwrap_or(i64::MAX).saturating_add(1);

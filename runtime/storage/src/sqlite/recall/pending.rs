@@ -3,7 +3,7 @@
 //! is written into one of them lifts its activity above the range.
 
 use roster_model::id::{ResourceId, ThreadId, ThreadKey};
-use roster_model::message::{MessageStatus, StoredMessage};
+use roster_model::message::StoredMessage;
 use roster_model::recall::Unindexed;
 use rusqlite::{Connection, OptionalExtension};
 
@@ -166,7 +166,7 @@ impl Walk<'_> {
         let found = message::collect(self.connection, &sql, range)?;
         let none = found.is_empty();
         let key = ThreadKey { resource: self.resource.clone(), thread: row::id(&thread.id, ThreadId::new)? };
-        let whole = |message: &StoredMessage| message.message.status != MessageStatus::Running;
+        let whole = |message: &StoredMessage| message.message.status.is_ended();
         let rest = self.limit - self.rows.len();
         let whole = found.into_iter().filter(whole).take(rest);
         self.rows.extend(whole.map(|message| Unindexed { key: key.clone(), message }));

@@ -35,7 +35,7 @@ fn frames_byte_for_byte() {
     check(TurnEvent::Reasoning("hm".into()), "data: {\"type\":\"thinking\",\"content\":\"hm\"}\n\n");
     let arguments = json!({"z": 1, "a": [2]}).as_object().expect("object").clone();
     check(
-        TurnEvent::ToolCalled { id: "1".into(), name: "f".into(), arguments },
+        TurnEvent::ToolCalled { id: "1".into(), name: "f".into(), arguments, approval: false },
         "data: {\"type\":\"tool_call\",\"content\":\"\",\"metadata\":{\"id\":\"1\",\"name\":\"f\",\"arguments\":{\"z\":1,\"a\":[2]}}}\n\n",
     );
     check(

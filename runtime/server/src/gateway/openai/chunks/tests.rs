@@ -1,11 +1,13 @@
 //! Ends of a stream that no whole turn shows.
 
+use roster_model::id::TurnId;
 use roster_model::provider::Usage;
 
 use super::*;
 
 fn chunks(with_usage: bool) -> Chunks {
-    Chunks::new(Head { id: "x".into(), created: 1, model: "m".into(), remembers: false }, with_usage)
+    let turn = TurnId::new("turn_1").expect("legal");
+    Chunks::new(Head { id: "x".into(), turn, created: 1, model: "m".into(), remembers: false }, with_usage)
 }
 
 const HEAD: &str = "{\"id\":\"x\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":";

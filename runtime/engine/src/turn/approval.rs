@@ -1,0 +1,170 @@
+//! A person's say: calls that wait for it, and how a turn goes on from there.
+//!
+//! A call of a tool with `approval = "always"` ends the turn as suspended; its row holds the call without a result, and
+//! nothing else is kept. Only a stored turn that a request began can wait: behind a sub-agent's turn stands a model, not
+//! a person, and a turn that stores nothing has nowhere to wait. There such a call is refused, and its model is told.
+
+use roster_model::id::ResourceId;
+use roster_model::message::{MessageStatus, Role, Seq, ToolCall, ToolResult};
+use roster_model::storage::{Begun, StoreError, StoreErrorKind};
+use roster_model::suspension::open_calls;
+use serde_json::Value;
+
+use super::answer::Answer;
+use super::context::Context;
+use super::event::{Failure, FailureKind, TurnEvent};
+use super::orchestrate::run_calls;
+use super::run::Turn;
+use crate::memory::Memory;
+use crate::trace::TraceContext;
+
+/// What a person decided about a turn that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// About which call; `None`: about all that wait.
+    pub call: Option<String>,
+    /// Run it, or tell the model that it was declined.
+    pub approved: bool,
+    /// Why, for the model.
+    pub reason: Option<String>,
+}
+
+const NOBODY_TO_ASK: &str = "this tool needs a person's approval, and nobody can be asked here: \
+    the request has no stored conversation, or another agent made it. The call was not run";
+
+impl Turn {
+    /// Whether this call waits for a person. One whose arguments do not fit is not worth asking about.
+    pub(super) fn must_ask(&self, call: &ToolCall) -> bool {
+        self.can_ask() && self.needs_approval(call)
+    }
+
+    fn can_ask(&self) -> bool {
+        self.remembers() && self.lineage.parent.is_none()
+    }
+
+    fn needs_approval(&self, call: &ToolCall) -> bool {
+        let bound = self.request.agent.tools.find(&call.name);
+        let fits = |call: &ToolCall| call.malformed.is_none();
+        bound.is_some_and(|bound| bound.approval && fits(call) && bound.validator.check(&call.arguments).is_ok())
+    }
+
+    /// Runs the calls of a step that may run at once; true when others wait for a person.
+    ///
+    /// # Errors
+    /// The store's failure.
+    pub(super) async fn call_tools(
+        &self,
+        context: &Context,
+        calls: Vec<ToolCall>,
+        answer: &mut Answer,
+        trace: &TraceContext,
+    ) -> Result<bool, Failure> {
+        let (guarded, free): (Vec<_>, Vec<_>) = calls.into_iter().partition(|call| self.needs_approval(call));
+        run_calls(self, context, &free, answer, trace).await?;
+        if self.can_ask() {
+            return Ok(!guarded.is_empty());
+        }
+        self.refuse(&guarded, NOBODY_TO_ASK, "approval_unavailable", answer).await?;
+        Ok(false)
+    }
+
+    /// Answers calls without running them.
+    async fn refuse(
+        &self,
+        calls: &[ToolCall],
+        why: &str,
+        code: &'static str,
+        answer: &mut Answer,
+    ) -> Result<(), Failure> {
+        for call in calls {
+            let (call_id, name) = (call.id.clone(), call.name.clone());
+            let result = ToolResult { call_id, name, output: Value::from(why), is_error: true, duration_ms: 0 };
+            let known = self.request.agent.tools.find(&call.name).map_or("unknown", |bound| bound.written.as_str());
+            self.services.metrics.tool_call(known, code);
+            answer.result(result.clone());
+            self.save_running(answer).await?;
+            self.emit(TurnEvent::ToolFinished(result)).await;
+        }
+        Ok(())
+    }
+
+    /// Takes the thread again and reads what is fed, as when the turn began.
+    ///
+    /// # Errors
+    /// `turn_not_suspended` when somebody was faster; the store's failure, which ends the turn.
+    pub(super) async fn reopen(&self) -> Result<(Context, Answer), Failure> {
+        let Some(memory) = self.memory() else {
+            return Err(Failure::new(FailureKind::Internal, "internal", "the agent has no memory any more"));
+        };
+        let resource: &ResourceId = &self.request.key.resource;
+        // Not given up half-way: from here on this turn has to close what it took.
+        let resumed = memory.store.resume_turn(resource, &self.id).await.map_err(|error| self.not_resumed(&error))?;
+        let parts = resumed.turn.row.message.parts;
+        let first = resumed.question.unwrap_or(resumed.turn.row.seq);
+        let read = self.within(async {
+            let read = self.read_again(memory, first).await;
+            read.map_err(|error| self.store_failed(&error))
+        });
+        let failure = match read.await {
+            Ok((context, answer)) => return Ok((context, answer.resumed(parts))),
+            Err(failure) => failure,
+        };
+        let answer = Answer::after(std::iter::empty(), true).resumed(parts);
+        match self.close(Err(failure), answer).await {
+            Err(failure) => Err(failure),
+            Ok(_) => Err(Failure::new(FailureKind::Internal, "internal", "a failed turn ended well")),
+        }
+    }
+
+    async fn read_again(&self, memory: &Memory, first: Seq) -> Result<(Context, Answer), StoreError> {
+        let found = memory.store.around(&self.request.key, first, 0, 0).await?;
+        let question = found.into_iter().map(|row| row.message).find(|message| message.role == Role::User);
+        let question = question.unwrap_or_else(|| self.row(Role::User, Vec::new(), MessageStatus::Complete));
+        let settings = self.settings();
+        self.remembering(memory, settings, question, Vec::new(), &Begun { first, seeded: false }).await
+    }
+
+    fn not_resumed(&self, error: &StoreError) -> Failure {
+        match error.kind {
+            StoreErrorKind::NotFound => {
+                Failure::new(FailureKind::Store(error.kind), "turn_not_found", "no turn of this id waits for approval")
+            }
+            StoreErrorKind::Conflict => {
+                let message = "the turn does not wait for approval any more";
+                Failure::new(FailureKind::Store(error.kind), "turn_not_suspended", message)
+            }
+            _ => self.store_failed(error),
+        }
+    }
+
+    /// Does what the person decided; true when other calls still wait.
+    ///
+    /// # Errors
+    /// The store's failure.
+    pub(super) async fn decide(
+        &self,
+        verdict: &Verdict,
+        context: &Context,
+        answer: &mut Answer,
+        trace: &TraceContext,
+    ) -> Result<bool, Failure> {
+        let open = open_calls(&answer.parts).into_iter().cloned();
+        let decided: Vec<ToolCall> =
+            open.filter(|call| verdict.call.as_ref().is_none_or(|id| *id == call.id)).collect();
+        if verdict.approved {
+            run_calls(self, context, &decided, answer, trace).await?;
+        } else {
+            let why = match verdict.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty()) {
+                Some(reason) => format!("A person declined this call, and it was not run. Their reason: {reason}"),
+                None => "A person declined this call, and it was not run.".to_owned(),
+            };
+            self.refuse(&decided, &why, "declined", answer).await?;
+        }
+        let rest: Vec<ToolCall> = open_calls(&answer.parts).into_iter().cloned().collect();
+        for call in &rest {
+            let (id, name, arguments) = (call.id.clone(), call.name.clone(), call.arguments.clone());
+            self.emit(TurnEvent::ToolCalled { id, name, arguments, approval: true }).await;
+        }
+        Ok(!rest.is_empty())
+    }
+}
