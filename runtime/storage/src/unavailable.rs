@@ -1,6 +1,6 @@
 //! The store that stands in for one that cannot be used: the runtime serves on, degraded.
 
-use roster_model::feed::{FeedRecord, FeedStore};
+use roster_model::feed::{FeedRecord, FeedStore, TurnFeed};
 use roster_model::housekeeping::{Copied, CopyRange, Erased, Housekeeping};
 use roster_model::id::{AgentId, MessageId, ResourceId, ThreadId, ThreadKey, TurnId};
 use roster_model::ledger::{LedgerEntry, LedgerStore, LedgerWrite, Version};
@@ -187,7 +187,7 @@ impl RecallStore for UnavailableStore {
 }
 
 impl FeedStore for UnavailableStore {
-    fn put_feed<'a>(&'a self, _: &'a ThreadKey, _: Vec<FeedRecord>, _: Timestamp) -> StoreResult<'a, ()> {
+    fn put_feed(&self, _: Vec<TurnFeed>, _: Timestamp) -> StoreResult<'_, ()> {
         self.refuse()
     }
 

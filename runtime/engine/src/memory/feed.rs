@@ -32,12 +32,12 @@
 //! decided.
 
 use roster_model::feed::FeedRecord;
-use roster_model::id::TurnId;
+use roster_model::id::{MessageId, ThreadId, TurnId};
 use roster_model::message::{Origin, Part, StoredMessage};
 use roster_model::provider::Usage;
 use roster_model::time::Timestamp;
 use roster_model::working::MemoryScope;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
 use super::estimate_tokens;
 use super::recall::{Found, Gathered, Searched, Why};
@@ -53,14 +53,14 @@ pub fn keep_after(now: Timestamp) -> Timestamp {
     Timestamp::from_millis(now.millis().saturating_sub(RETENTION_MILLIS))
 }
 
-/// What is the same for every model call of a turn.
+/// What is the same for every model call of a turn. Written as text once for each call: every turn makes one.
 #[derive(Debug, Clone, Default)]
 pub struct Feed {
-    system: Vec<Value>,
-    messages: Vec<Value>,
-    left_out: Vec<Value>,
+    system: Vec<System>,
+    messages: Vec<Entry>,
+    left_out: Vec<Entry>,
     older: u64,
-    limits: Map<String, Value>,
+    limits: Limits,
     tokens: u64,
 }
 
@@ -81,78 +81,153 @@ pub struct ModelCall {
     pub usage: Usage,
 }
 
+/// A system text.
+#[derive(Debug, Clone, Serialize)]
+struct System {
+    part: &'static str,
+    tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u64>,
+}
+
+/// A message that was fed or left out.
+#[derive(Debug, Clone, Serialize)]
+struct Entry {
+    id: MessageId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seq: Option<u64>,
+    role: &'static str,
+    tier: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thread: Option<ThreadId>,
+    tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rank: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cosine: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    found_by: Option<Vec<&'static str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    beside: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    position: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<&'static str>,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+struct Limits {
+    last_messages: u32,
+    max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recall: Option<RecallLimits>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct RecallLimits {
+    scope: &'static str,
+    top_k: usize,
+    before: usize,
+    after: usize,
+    threshold: f32,
+    space: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Record<'a> {
+    v: u32,
+    agent: &'a str,
+    generation: u64,
+    fingerprint: &'a str,
+    model: &'a str,
+    tokens: Tokens,
+    system: &'a [System],
+    messages: &'a [Entry],
+    this_turn: ThisTurn,
+    left_out: &'a [Entry],
+    older: u64,
+    limits: &'a Limits,
+}
+
+#[derive(Serialize)]
+struct Tokens {
+    estimated: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct ThisTurn {
+    parts: usize,
+    tokens: u64,
+}
+
 impl Feed {
     /// The limits of tier 1.
     pub fn limits(&mut self, window: WindowConfig) {
-        self.limits.insert("last_messages".to_owned(), json!(window.last_messages));
-        self.limits.insert("max_tokens".to_owned(), json!(window.max_tokens));
+        self.limits.last_messages = window.last_messages;
+        self.limits.max_tokens = window.max_tokens;
     }
 
     /// A system text.
     pub fn system(&mut self, part: &'static str, text: &str) {
         let tokens = u64::from(estimate_text(text));
         self.tokens += tokens;
-        self.system.push(json!({"part": part, "tokens": tokens}));
+        self.system.push(System { part, tokens, scope: None, version: None });
     }
 
     /// The working memory.
     pub fn working(&mut self, text: &str, scope: &MemoryScope, version: u64) {
         self.system("working_memory", text);
-        let scope = match scope {
-            MemoryScope::Thread(_) => "thread",
-            MemoryScope::Resource(_) => "resource",
-        };
         if let Some(last) = self.system.last_mut() {
-            last["scope"] = json!(scope);
-            last["version"] = json!(version);
+            last.scope = Some(match scope {
+                MemoryScope::Thread(_) => "thread",
+                MemoryScope::Resource(_) => "resource",
+            });
+            last.version = Some(version);
         }
     }
 
     /// The window's rows, oldest first, those that no longer fitted, and how many the thread has below its limit.
     pub fn window(&mut self, kept: &[StoredMessage], cut: &[StoredMessage], older: u64) {
         for (at, row) in kept.iter().enumerate() {
-            let mut entry = of_row(row, "window");
-            entry["position"] = json!(kept.len() - at);
-            self.fed(entry);
+            self.fed(Entry { position: Some(kept.len() - at), ..Entry::of_row(row, "window") });
         }
-        self.left_out.extend(cut.iter().map(|row| with_limit(of_row(row, "window"))));
+        self.left_out.extend(cut.iter().map(|row| Entry::of_row(row, "window").cut()));
         self.older = older;
     }
 
     /// What was recalled and why.
     pub fn recall(&mut self, config: &RecallConfig, searched: &Searched, gathered: &Gathered) {
-        let entry = |found: &Found, here: bool| {
-            let mut entry = of_row(&found.row, "recall");
-            if !here {
-                entry["thread"] = json!(found.thread.as_str());
-            }
-            explain(&mut entry, found.why, searched);
-            entry
-        };
-        let here: Vec<Value> = gathered.here.iter().map(|found| entry(found, true)).collect();
-        let elsewhere: Vec<Value> = gathered.elsewhere.iter().map(|found| entry(found, false)).collect();
-        self.left_out.extend(gathered.left_out.iter().map(|found| with_limit(entry(found, false))));
-        here.into_iter().for_each(|entry| self.fed(entry));
+        for found in &gathered.here {
+            self.fed(Entry::of_found(found, true, searched));
+        }
         // Their tokens are those of the block, counted with the system texts.
-        self.messages.extend(elsewhere);
-        let limits = json!({
-            "scope": searched.scope.as_str(),
-            "top_k": config.top_k,
-            "before": config.before,
-            "after": config.after,
-            "threshold": config.threshold,
-            "space": searched.space,
+        self.messages.extend(gathered.elsewhere.iter().map(|found| Entry::of_found(found, false, searched)));
+        self.left_out.extend(gathered.left_out.iter().map(|found| Entry::of_found(found, false, searched).cut()));
+        self.limits.recall = Some(RecallLimits {
+            scope: searched.scope.as_str(),
+            top_k: config.top_k,
+            before: config.before,
+            after: config.after,
+            threshold: config.threshold,
+            space: searched.space.clone(),
         });
-        self.limits.insert("recall".to_owned(), limits);
     }
 
     /// A message of the request.
-    pub fn input(&mut self, id: &str, role: &str, parts: &[Part]) {
-        self.fed(json!({"id": id, "role": role, "tier": "input", "tokens": estimate_tokens(parts)}));
+    pub fn input(&mut self, id: &MessageId, role: &'static str, parts: &[Part]) {
+        self.fed(Entry::new(id, role, "input", parts));
     }
 
-    fn fed(&mut self, entry: Value) {
-        self.tokens += entry["tokens"].as_u64().unwrap_or(0);
+    fn fed(&mut self, entry: Entry) {
+        self.tokens += entry.tokens;
         self.messages.push(entry);
     }
 
@@ -165,58 +240,74 @@ impl Feed {
     /// The record of one model call.
     #[must_use]
     pub fn record(&self, turn: &TurnId, origin: &Origin, call: &ModelCall) -> FeedRecord {
-        let mut tokens = json!({"estimated": self.tokens + call.tokens});
-        for (name, count) in [("input", call.usage.input_tokens), ("output", call.usage.output_tokens)] {
-            if let Some(count) = count {
-                tokens[name] = json!(count);
-            }
-        }
-        let record = [
-            ("v", json!(1)),
-            ("agent", json!(origin.agent.as_str())),
-            ("generation", json!(origin.generation)),
-            ("fingerprint", json!(origin.fingerprint)),
-            ("model", json!(call.model)),
-            ("tokens", tokens),
-            ("system", json!(self.system)),
-            ("messages", json!(self.messages)),
-            ("this_turn", json!({"parts": call.parts, "tokens": call.tokens})),
-            ("left_out", json!(self.left_out)),
-            ("older", json!(self.older)),
-            ("limits", Value::Object(self.limits.clone())),
-        ];
-        let record = record.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        let record = Record {
+            v: 1,
+            agent: origin.agent.as_str(),
+            generation: origin.generation,
+            fingerprint: &origin.fingerprint,
+            model: &call.model,
+            tokens: Tokens {
+                estimated: self.tokens + call.tokens,
+                input: call.usage.input_tokens,
+                output: call.usage.output_tokens,
+            },
+            system: &self.system,
+            messages: &self.messages,
+            this_turn: ThisTurn { parts: call.parts, tokens: call.tokens },
+            left_out: &self.left_out,
+            older: self.older,
+            limits: &self.limits,
+        };
+        // Numbers, texts and lists: nothing in it can fail to be written.
+        let record = serde_json::to_string(&record).unwrap_or_else(|_| "{}".to_owned());
         FeedRecord { turn: turn.clone(), step: call.step, at: call.at, record }
     }
 }
 
-fn of_row(row: &StoredMessage, tier: &str) -> Value {
-    json!({
-        "id": row.message.id.as_str(),
-        "seq": row.seq.0,
-        "role": row.message.role.as_str(),
-        "tier": tier,
-        "tokens": estimate_tokens(&row.message.parts),
-    })
-}
-
-fn with_limit(mut entry: Value) -> Value {
-    entry["limit"] = json!("max_tokens");
-    entry
-}
-
-fn explain(entry: &mut Value, why: Why, searched: &Searched) {
-    let rank = why.rank();
-    if matches!(why, Why::Beside(_)) {
-        entry["beside"] = json!(rank);
-        return;
+impl Entry {
+    fn new(id: &MessageId, role: &'static str, tier: &'static str, parts: &[Part]) -> Self {
+        Self {
+            id: id.clone(),
+            seq: None,
+            role,
+            tier,
+            thread: None,
+            tokens: u64::from(estimate_tokens(parts)),
+            rank: None,
+            score: None,
+            cosine: None,
+            found_by: None,
+            beside: None,
+            position: None,
+            limit: None,
+        }
     }
-    entry["rank"] = json!(rank);
-    let Some(hit) = searched.hits.get(rank - 1) else { return };
-    entry["score"] = json!(hit.score);
-    if let Some(cosine) = hit.cosine {
-        entry["cosine"] = json!(cosine);
+
+    fn of_row(row: &StoredMessage, tier: &'static str) -> Self {
+        let message = &row.message;
+        Self { seq: Some(row.seq.0), ..Self::new(&message.id, message.role.as_str(), tier, &message.parts) }
     }
-    let by = [("meaning", hit.by_meaning.is_some()), ("words", hit.by_words.is_some())];
-    entry["found_by"] = json!(by.iter().filter(|(_, found)| *found).map(|(by, _)| *by).collect::<Vec<_>>());
+
+    fn of_found(found: &Found, here: bool, searched: &Searched) -> Self {
+        let mut entry = Self::of_row(&found.row, "recall");
+        entry.thread = (!here).then(|| found.thread.clone());
+        let rank = found.why.rank();
+        if matches!(found.why, Why::Beside(_)) {
+            return Self { beside: Some(rank), ..entry };
+        }
+        entry.rank = Some(rank);
+        let Some(hit) = searched.hits.get(rank - 1) else { return entry };
+        let by = [("meaning", hit.by_meaning.is_some()), ("words", hit.by_words.is_some())];
+        Self {
+            score: Some(hit.score),
+            cosine: hit.cosine,
+            found_by: Some(by.into_iter().filter(|(_, found)| *found).map(|(by, _)| by).collect()),
+            ..entry
+        }
+    }
+
+    /// Left out, by the one limit that leaves out.
+    fn cut(self) -> Self {
+        Self { limit: Some("max_tokens"), ..self }
+    }
 }

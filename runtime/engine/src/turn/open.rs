@@ -167,7 +167,7 @@ impl Turn {
         feed.window(&window.kept, &window.cut, oldest.0.saturating_sub(1));
         rows.extend(window.kept.iter().map(|row| (row.message.role, row.message.parts.clone())));
         for message in seeded.kept.into_iter().chain(std::iter::once(question.clone())) {
-            feed.input(message.id.as_str(), message.role.as_str(), &message.parts);
+            feed.input(&message.id, message.role.as_str(), &message.parts);
             rows.push((message.role, message.parts));
         }
         rows

@@ -81,7 +81,7 @@ async fn text(
         Format::Json => json_of(&key, &first.turn, &records),
         Format::Text => {
             let calls: Vec<(&FeedRecord, Record)> =
-                records.iter().map(|record| (record, Record::read(&record.record))).collect();
+                records.iter().map(|record| (record, Record::read(record))).collect();
             let said = page::said(store, &key, &calls).await.map_err(|error| failed(&error))?;
             Ok(page::of(&key, &calls, &said))
         }
@@ -116,7 +116,7 @@ fn failed(error: &StoreError) -> HostError {
 }
 
 fn json_of(key: &ThreadKey, turn: &TurnId, records: &[FeedRecord]) -> Result<String, HostError> {
-    let of = |record: &FeedRecord| json!({"step": record.step, "at": record.at, "record": record.record});
+    let of = |record: &FeedRecord| json!({"step": record.step, "at": record.at, "record": record::value(record)});
     let records: Vec<_> = records.iter().map(of).collect();
     let all = json!({"resource": key.resource, "thread": key.thread, "turn": turn, "records": records});
     let text = serde_json::to_string_pretty(&all).map_err(|error| HostError::Internal(error.to_string()))?;

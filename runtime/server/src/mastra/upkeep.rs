@@ -9,7 +9,7 @@ use roster_model::feed::FeedRecord;
 use roster_model::id::{ResourceId, ThreadId, TurnId};
 use roster_model::time::Timestamp;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
 
 use super::owner::{self, Asked};
 use crate::app::App;
@@ -40,13 +40,14 @@ struct Record<'a> {
     turn: &'a TurnId,
     step: u32,
     at: Timestamp,
-    record: &'a Map<String, Value>,
+    record: &'a RawValue,
 }
 
-impl<'a> From<&'a FeedRecord> for Record<'a> {
-    fn from(record: &'a FeedRecord) -> Self {
+impl<'a> Record<'a> {
+    /// As it is stored; `null` where that is no JSON.
+    fn of(record: &'a FeedRecord) -> Self {
         let FeedRecord { turn, step, at, record } = record;
-        Self { turn, step: *step, at: *at, record }
+        Self { turn, step: *step, at: *at, record: serde_json::from_str(record).unwrap_or(RawValue::NULL) }
     }
 }
 
@@ -62,7 +63,7 @@ async fn feed(
     let (_, key) = owner::of_thread(&app, &identity, Asked::of(&params), thread).await?;
     app.store.thread(&key).await?.ok_or_else(owner::no_thread)?;
     let records = app.store.feed(&key, turn.as_ref()).await?;
-    Ok(json::ok(&Feed { thread_id: &key.thread, records: records.iter().map(Record::from).collect() }))
+    Ok(json::ok(&Feed { thread_id: &key.thread, records: records.iter().map(Record::of).collect() }))
 }
 
 #[derive(Serialize)]

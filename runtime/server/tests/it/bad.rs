@@ -1,6 +1,6 @@
 //! A store that always fails, or that nobody may touch.
 
-use roster_model::feed::{FeedRecord, FeedStore};
+use roster_model::feed::{FeedRecord, FeedStore, TurnFeed};
 use roster_model::housekeeping::{Copied, CopyRange, Erased, Housekeeping};
 use roster_model::id::{MessageId, ResourceId, ThreadId, ThreadKey, TurnId};
 use roster_model::message::{Message, Seq, StoredMessage};
@@ -125,7 +125,7 @@ impl RecallStore for Bad {
 }
 
 impl FeedStore for Bad {
-    fn put_feed<'a>(&'a self, _: &'a ThreadKey, _: Vec<FeedRecord>, _: Timestamp) -> StoreResult<'a, ()> {
+    fn put_feed(&self, _: Vec<TurnFeed>, _: Timestamp) -> StoreResult<'_, ()> {
         self.fail()
     }
     fn feed<'a>(&'a self, _: &'a ThreadKey, _: Option<&'a TurnId>) -> StoreResult<'a, Vec<FeedRecord>> {

@@ -43,9 +43,9 @@ async fn seeded() -> World {
         turn: TurnId::new("turn_a").expect("legal"),
         step: 1,
         at: world.app.services.clock.now(),
-        record: Map::from_iter([("fed".to_owned(), json!(MARK))]),
+        record: json!({"fed": MARK}).to_string(),
     };
-    store.put_feed(&thread, vec![record], Timestamp::from_millis(0)).await.expect("put");
+    store.put_feed(vec![(thread, vec![record])], Timestamp::from_millis(0)).await.expect("put");
     world
 }
 

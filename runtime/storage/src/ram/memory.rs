@@ -1,6 +1,6 @@
 //! Working memory and feed records of the RAM store.
 
-use roster_model::feed::{FeedRecord, FeedStore};
+use roster_model::feed::{FeedRecord, FeedStore, TurnFeed};
 use roster_model::id::{ThreadKey, TurnId};
 use roster_model::storage::{StoreError, StoreErrorKind, StoreResult};
 use roster_model::time::Timestamp;
@@ -65,18 +65,19 @@ impl State {
         }
     }
 
-    fn put_feed(&mut self, key: &ThreadKey, records: Vec<FeedRecord>, keep_after: Timestamp) -> Result<(), StoreError> {
-        let feed = &mut self.row(key)?.feed;
-        for record in records {
-            match feed.iter_mut().find(|known| known.turn == record.turn && known.step == record.step) {
-                Some(known) => *known = record,
-                None => feed.push(record),
+    fn put_feed(&mut self, turns: Vec<TurnFeed>, keep_after: Timestamp) {
+        for (key, records) in turns {
+            let Some(row) = self.threads.get_mut(&key) else { continue };
+            for record in records {
+                match row.feed.iter_mut().find(|known| known.turn == record.turn && known.step == record.step) {
+                    Some(known) => *known = record,
+                    None => row.feed.push(record),
+                }
             }
         }
         for row in self.threads.values_mut() {
             row.feed.retain(|record| record.at >= keep_after);
         }
-        Ok(())
     }
 
     fn feed(&self, key: &ThreadKey, turn: Option<&TurnId>) -> Vec<FeedRecord> {
@@ -104,13 +105,11 @@ impl WorkingMemoryStore for RamStore {
 }
 
 impl FeedStore for RamStore {
-    fn put_feed<'a>(
-        &'a self,
-        key: &'a ThreadKey,
-        records: Vec<FeedRecord>,
-        keep_after: Timestamp,
-    ) -> StoreResult<'a, ()> {
-        self.with(move |state| state.put_feed(key, records, keep_after))
+    fn put_feed(&self, turns: Vec<TurnFeed>, keep_after: Timestamp) -> StoreResult<'_, ()> {
+        self.with(move |state| {
+            state.put_feed(turns, keep_after);
+            Ok(())
+        })
     }
 
     fn feed<'a>(&'a self, key: &'a ThreadKey, turn: Option<&'a TurnId>) -> StoreResult<'a, Vec<FeedRecord>> {

@@ -1,6 +1,6 @@
 //! Working memory and feed records in SQL.
 
-use roster_model::feed::{FeedRecord, FeedStore};
+use roster_model::feed::{FeedRecord, FeedStore, TurnFeed};
 use roster_model::id::{ThreadKey, TurnId};
 use roster_model::storage::{StoreErrorKind, StoreResult};
 use roster_model::time::Timestamp;
@@ -36,18 +36,8 @@ impl WorkingMemoryStore for SqliteStore {
 }
 
 impl FeedStore for SqliteStore {
-    fn put_feed<'a>(
-        &'a self,
-        key: &'a ThreadKey,
-        records: Vec<FeedRecord>,
-        keep_after: Timestamp,
-    ) -> StoreResult<'a, ()> {
-        let key = key.clone();
-        Box::pin(async move {
-            let texts: Vec<String> =
-                records.iter().map(|record| row::object_text(&record.record)).collect::<Result<_, _>>()?;
-            self.writer.write(move |group| put_feed(group, &key, &records, &texts, keep_after.millis())).await
-        })
+    fn put_feed(&self, turns: Vec<TurnFeed>, keep_after: Timestamp) -> StoreResult<'_, ()> {
+        Box::pin(self.writer.write(move |group| put_feed(group, &turns, keep_after.millis())))
     }
 
     fn feed<'a>(&'a self, key: &'a ThreadKey, turn: Option<&'a TurnId>) -> StoreResult<'a, Vec<FeedRecord>> {
@@ -130,19 +120,15 @@ fn next_version(found: Option<(i64, bool)>, seen: u64) -> Outcome<i64> {
     Ok(version + 1)
 }
 
-fn put_feed(
-    group: &Group<'_>,
-    key: &ThreadKey,
-    records: &[FeedRecord],
-    texts: &[String],
-    keep_after: i64,
-) -> Outcome<()> {
-    let thread = thread::find_or_fail(group.connection, key)?.number;
+fn put_feed(group: &Group<'_>, turns: &[TurnFeed], keep_after: i64) -> Outcome<()> {
     let sql = "INSERT INTO feed (thread, turn, step, at, record) VALUES (?1, ?2, ?3, ?4, ?5) \
                ON CONFLICT (thread, turn, step) DO UPDATE SET at = excluded.at, record = excluded.record";
     let mut insert = group.connection.prepare_cached(sql)?;
-    for (record, text) in records.iter().zip(texts) {
-        insert.execute((thread, record.turn.as_str(), record.step, record.at.millis(), text))?;
+    for (key, records) in turns {
+        let Some(thread) = thread::find(group.connection, key)?.map(|found| found.number) else { continue };
+        for record in records {
+            insert.execute((thread, record.turn.as_str(), record.step, record.at.millis(), &record.record))?;
+        }
     }
     let old = "DELETE FROM feed WHERE number IN (SELECT number FROM feed WHERE at < ?1 ORDER BY at LIMIT ?2)";
     group.connection.prepare_cached(old)?.execute((keep_after, PRUNED))?;
@@ -167,7 +153,7 @@ fn feed(connection: &Connection, key: &ThreadKey, turn: Option<&TurnId>) -> Outc
             turn: turn.clone(),
             step: row.get(0)?,
             at: Timestamp::from_millis(row.get(1)?),
-            record: row::object(&row.get::<_, String>(2)?)?,
+            record: row.get(2)?,
         });
     }
     Ok(records)

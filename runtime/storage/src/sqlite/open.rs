@@ -174,6 +174,8 @@ pub(super) fn read_write(path: &Path, synchronous: &str, ours: Option<Ours>) -> 
     switch_to_wal(&connection, path)?;
     connection.pragma_update(None, "synchronous", synchronous).map_err(sorted)?;
     connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(sorted)?;
+    // What a savepoint can take back is kept in memory: on disk it would cost as much as the log.
+    connection.pragma_update(None, "temp_store", "MEMORY").map_err(sorted)?;
     Ok(connection)
 }
 

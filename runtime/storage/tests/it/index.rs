@@ -55,8 +55,8 @@ async fn fill(store: &SqliteStore, key: &ThreadKey, count: usize) {
     }
     let scope = MemoryScope::Thread(key.clone());
     store.set_working_memory(&scope, Some("x".to_owned()), 0).await.expect("written");
-    let record = FeedRecord { turn: turn("one"), step: 1, at: Timestamp::from_millis(5), record: Default::default() };
-    store.put_feed(key, vec![record], Timestamp::from_millis(0)).await.expect("written");
+    let record = FeedRecord { turn: turn("one"), step: 1, at: Timestamp::from_millis(5), record: "{}".to_owned() };
+    store.put_feed(vec![(key.clone(), vec![record])], Timestamp::from_millis(0)).await.expect("written");
     whole_turn(store, key, "one").await;
 }
 

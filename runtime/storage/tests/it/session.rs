@@ -103,8 +103,8 @@ async fn scenario(store: &FaultySession) -> Acknowledged {
     }
     let entries = || vec![entry("one-q", &[1.0], "word"), entry("one-a", &[2.0], "word")];
     done.indexed = store.index(&key, "s", entries()).await.is_ok() || store.index(&key, "s", entries()).await.is_ok();
-    let record = FeedRecord { turn: turn("one"), step: 1, at: Timestamp::from_millis(5), record: Default::default() };
-    let _put = store.put_feed(&key, vec![record], Timestamp::from_millis(0)).await;
+    let record = FeedRecord { turn: turn("one"), step: 1, at: Timestamp::from_millis(5), record: "{}".to_owned() };
+    let _put = store.put_feed(vec![(key.clone(), vec![record])], Timestamp::from_millis(0)).await;
     let copy = store.copy_thread(&key, &target, Default::default(), CopyRange::default()).await;
     done.copied = copy.is_ok();
     done.deleted = store.delete_messages(&key, vec![id("one-a")]).await.is_ok();

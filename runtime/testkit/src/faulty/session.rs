@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use roster_model::feed::{FeedRecord, FeedStore};
+use roster_model::feed::{FeedRecord, FeedStore, TurnFeed};
 use roster_model::housekeeping::{Copied, CopyRange, Erased, Housekeeping};
 use roster_model::id::{MessageId, ResourceId, ThreadId, ThreadKey, TurnId};
 use roster_model::message::{Message, Seq, StoredMessage};
@@ -127,13 +127,8 @@ impl RecallStore for FaultySession {
 }
 
 impl FeedStore for FaultySession {
-    fn put_feed<'a>(
-        &'a self,
-        key: &'a ThreadKey,
-        records: Vec<FeedRecord>,
-        keep_after: Timestamp,
-    ) -> StoreResult<'a, ()> {
-        self.faulty.pass(self.inner.put_feed(key, records, keep_after))
+    fn put_feed(&self, turns: Vec<TurnFeed>, keep_after: Timestamp) -> StoreResult<'_, ()> {
+        self.faulty.pass(self.inner.put_feed(turns, keep_after))
     }
 
     fn feed<'a>(&'a self, key: &'a ThreadKey, turn: Option<&'a TurnId>) -> StoreResult<'a, Vec<FeedRecord>> {

@@ -2,11 +2,10 @@
 
 use roster_model::feed::FeedRecord;
 use roster_model::id::ThreadKey;
-use roster_model::storage::StoreErrorKind;
 use roster_model::time::Timestamp;
-use serde_json::{Map, json};
+use serde_json::json;
 
-use super::conversation::{key, refused, turn};
+use super::conversation::{key, turn};
 use super::session::{Session, Subject, rules, thread_of};
 
 rules! { feed_suite, feed;
@@ -14,19 +13,19 @@ rules! { feed_suite, feed;
     the_newest_turn_is_given_when_none_is_named
     a_record_written_again_is_replaced
     old_records_are_dropped
-    an_unknown_thread_has_no_records
+    records_of_many_turns_are_written_at_once
+    an_unknown_thread_has_no_records_and_is_passed_over
     owners_do_not_share_records
     records_go_with_their_thread
 }
 
 fn record(name: &str, step: u32, at: i64) -> FeedRecord {
-    let record =
-        Map::from_iter([("fed".to_owned(), json!([{"id": "漢", "score": 0.25}])), ("step".to_owned(), json!(step))]);
+    let record = json!({"fed": [{"id": "漢", "score": 0.25}], "step": step}).to_string();
     FeedRecord { turn: turn(name), step, at: Timestamp::from_millis(at), record }
 }
 
 async fn put(store: &dyn Session, key: &ThreadKey, records: &[FeedRecord]) {
-    store.put_feed(key, records.to_vec(), Timestamp::from_millis(0)).await.expect("written");
+    store.put_feed(vec![(key.clone(), records.to_vec())], Timestamp::from_millis(0)).await.expect("written");
 }
 
 /// As they went in.
@@ -56,7 +55,7 @@ pub async fn a_record_written_again_is_replaced(subject: &Subject) {
     let (store, key) = (&*subject.store, key("shop", "t"));
     thread_of(store, &key, &[]).await;
     put(store, &key, &[record("one", 1, 5)]).await;
-    let changed = FeedRecord { record: Map::new(), ..record("one", 1, 6) };
+    let changed = FeedRecord { record: "{}".to_owned(), ..record("one", 1, 6) };
     put(store, &key, std::slice::from_ref(&changed)).await;
     assert_eq!(store.feed(&key, None).await.expect("feed"), [changed]);
 }
@@ -68,19 +67,36 @@ pub async fn old_records_are_dropped(subject: &Subject) {
         thread_of(store, key, &[]).await;
     }
     put(store, &old, &[record("one", 1, 10), record("two", 1, 20), record("three", 1, 30)]).await;
-    store.put_feed(&new, vec![record("one", 1, 10)], Timestamp::from_millis(20)).await.expect("written");
+    let late = vec![(new.clone(), vec![record("one", 1, 10)])];
+    store.put_feed(late, Timestamp::from_millis(20)).await.expect("written");
     assert_eq!(store.feed(&old, Some(&turn("one"))).await.expect("feed"), []);
     assert_eq!(store.feed(&old, Some(&turn("two"))).await.expect("feed"), [record("two", 1, 20)]);
     assert_eq!(store.feed(&old, None).await.expect("feed"), [record("three", 1, 30)]);
     assert_eq!(store.feed(&new, None).await.expect("feed"), [], "also what was just written");
 }
 
-/// Reading nothing is no failure; writing into it is.
-pub async fn an_unknown_thread_has_no_records(subject: &Subject) {
-    let (store, key) = (&*subject.store, key("shop", "nope"));
-    assert_eq!(store.feed(&key, None).await.expect("feed"), []);
-    refused(store.put_feed(&key, vec![record("one", 1, 5)], Timestamp::from_millis(0)).await, StoreErrorKind::NotFound);
-    assert_eq!(store.thread(&key).await.expect("thread"), None);
+/// Of several threads and owners.
+pub async fn records_of_many_turns_are_written_at_once(subject: &Subject) {
+    let (store, keys) = (&*subject.store, [key("shop", "t"), key("shop", "u"), key("bank", "t")]);
+    for key in &keys {
+        thread_of(store, key, &[]).await;
+    }
+    let turns = keys.iter().zip(5..).map(|(key, at)| (key.clone(), vec![record("one", 1, at), record("one", 2, at)]));
+    store.put_feed(turns.collect(), Timestamp::from_millis(0)).await.expect("written");
+    for (key, at) in keys.iter().zip(5..) {
+        assert_eq!(store.feed(key, None).await.expect("feed"), [record("one", 1, at), record("one", 2, at)]);
+    }
+}
+
+/// Neither reading from it nor writing into it is a failure: it was deleted meanwhile. The others are written.
+pub async fn an_unknown_thread_has_no_records_and_is_passed_over(subject: &Subject) {
+    let (store, nope, there) = (&*subject.store, key("shop", "nope"), key("shop", "t"));
+    thread_of(store, &there, &[]).await;
+    assert_eq!(store.feed(&nope, None).await.expect("feed"), []);
+    let turns = [&nope, &there].map(|key| (key.clone(), vec![record("one", 1, 5)]));
+    store.put_feed(turns.to_vec(), Timestamp::from_millis(0)).await.expect("written");
+    assert_eq!(store.thread(&nope).await.expect("thread"), None);
+    assert_eq!(store.feed(&there, None).await.expect("feed"), [record("one", 1, 5)]);
 }
 
 /// One id under two owners.

@@ -11,7 +11,6 @@ use roster_model::id::{ResourceId, ThreadKey};
 use roster_model::storage::{MessageQuery, ThreadQuery};
 use roster_model::time::Timestamp;
 use roster_model::working::MemoryScope;
-use serde_json::Map;
 
 use super::conversation::{agent, ids, turn, whole_turn};
 use super::session::{Session, all_vectors, entry, hits, rules};
@@ -57,8 +56,8 @@ async fn rich(store: &dyn Session, key: &ThreadKey) {
         .set_working_memory(&MemoryScope::Thread(key.clone()), Some("likes tea".to_owned()), 0)
         .await
         .expect("written");
-    let record = FeedRecord { turn: turn("two"), step: 1, at: Timestamp::from_millis(5), record: Map::new() };
-    store.put_feed(key, vec![record], Timestamp::from_millis(0)).await.expect("written");
+    let record = FeedRecord { turn: turn("two"), step: 1, at: Timestamp::from_millis(5), record: "{}".to_owned() };
+    store.put_feed(vec![(key.clone(), vec![record])], Timestamp::from_millis(0)).await.expect("written");
 }
 
 /// What every reader finds of a thread: messages, listed threads of its owner, of the agent, vectors, hits, working

@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use roster_model::embedder::{EmbedError, EmbedErrorKind};
-use roster_model::feed::FeedRecord;
+use roster_model::feed::{FeedRecord, TurnFeed};
 use roster_model::id::{MessageId, ResourceId, ThreadKey};
 use roster_model::message::{Role, Seq, StoredMessage};
 use roster_model::recall::{IndexEntry, IndexedVector};
@@ -156,8 +155,8 @@ impl Indexer {
         job
     }
 
-    /// A turn, and those that wait directly behind it: their feed records go to the store at once, which commits them
-    /// together; their index entries follow in order.
+    /// A turn, and those that wait directly behind it: their feed records go to the store at once, as one write; their
+    /// index entries follow in order.
     async fn turns(&self, first: AfterTurn) {
         let mut turns = vec![first];
         {
@@ -168,7 +167,7 @@ impl Indexer {
                 turns.push(*next);
             }
         }
-        join_all(turns.iter_mut().map(put_feed)).await;
+        put_feed(&mut turns).await;
         for turn in turns {
             self.turn(turn).await;
         }
@@ -344,14 +343,16 @@ impl Indexer {
     }
 }
 
-/// Writes a turn's feed records. A thread that was deleted meanwhile has none.
-async fn put_feed(turn: &mut AfterTurn) {
-    let feed = std::mem::take(&mut turn.feed);
-    if !feed.is_empty()
-        && let Err(error) = turn.memory.store.put_feed(&turn.key, feed, turn.keep_after).await
-        && error.kind != StoreErrorKind::NotFound
-    {
-        tracing::warn!(kind = ?error.kind, %error, "feed records were not written");
+/// Writes the feed records of turns, those of one store together.
+async fn put_feed(turns: &mut [AfterTurn]) {
+    let same_store = |a: &AfterTurn, b: &AfterTurn| Arc::ptr_eq(&a.memory.store, &b.memory.store);
+    for turns in turns.chunk_by_mut(same_store) {
+        let feeds = turns.iter_mut().map(|turn| (turn.key.clone(), std::mem::take(&mut turn.feed)));
+        let feeds: Vec<TurnFeed> = feeds.filter(|(_, records)| !records.is_empty()).collect();
+        let Some(last) = turns.last().filter(|_| !feeds.is_empty()) else { continue };
+        if let Err(error) = last.memory.store.put_feed(feeds, last.keep_after).await {
+            tracing::warn!(kind = ?error.kind, %error, "feed records were not written");
+        }
     }
 }
 

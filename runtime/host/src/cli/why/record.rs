@@ -1,7 +1,8 @@
 //! A feed record as it is read: the engine writes it, also an older or a newer one. What is not there is left out.
 
+use roster_model::feed::FeedRecord;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// One model call.
 #[derive(Debug, Default, Deserialize)]
@@ -21,9 +22,14 @@ pub(super) struct Record {
 
 impl Record {
     /// What can be understood of a record.
-    pub(super) fn read(record: &Map<String, Value>) -> Self {
-        serde_json::from_value(Value::Object(record.clone())).unwrap_or_default()
+    pub(super) fn read(record: &FeedRecord) -> Self {
+        serde_json::from_str(&record.record).unwrap_or_default()
     }
+}
+
+/// The whole record; `null` where what is stored is no JSON.
+pub(super) fn value(record: &FeedRecord) -> Value {
+    serde_json::from_str(&record.record).unwrap_or_default()
 }
 
 #[derive(Debug, Default, Deserialize)]

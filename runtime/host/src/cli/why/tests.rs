@@ -7,7 +7,7 @@ use super::page::{Said, of};
 use super::record::Record;
 
 fn page(record: &Value, said: &[(&str, &str)]) -> String {
-    let record = record.as_object().expect("an object").clone();
+    let record = record.to_string();
     let turn = TurnId::new("turn_1").expect("an id");
     let stored = FeedRecord { turn, step: 1, at: Timestamp::from_millis(0), record };
     let key = ThreadKey {
@@ -15,7 +15,7 @@ fn page(record: &Value, said: &[(&str, &str)]) -> String {
         thread: ThreadId::new("tea").expect("an id"),
     };
     let said: Said = said.iter().map(|(id, words)| ((*id).to_owned(), (*words).to_owned())).collect();
-    of(&key, &[(&stored, Record::read(&stored.record))], &said)
+    of(&key, &[(&stored, Record::read(&stored))], &said)
 }
 
 fn everything() -> Value {

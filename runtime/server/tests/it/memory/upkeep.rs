@@ -5,7 +5,7 @@ use std::sync::Arc;
 use roster_model::feed::FeedRecord;
 use roster_model::id::TurnId;
 use roster_model::time::Timestamp;
-use serde_json::{Map, json};
+use serde_json::json;
 
 use super::{fine, make};
 use crate::chat::ask;
@@ -20,10 +20,10 @@ async fn what_was_fed_is_told_by_turn() {
         turn: TurnId::new(turn).expect("legal"),
         step,
         at: Timestamp::from_millis(0),
-        record: Map::from_iter([("turn".to_owned(), json!(turn))]),
+        record: json!({"turn": turn}).to_string(),
     };
     for records in [vec![record("turn_1", 1), record("turn_1", 2)], vec![record("turn_2", 1)]] {
-        let written = world.app.store.put_feed(&key("shop", "c"), records, Timestamp::from_millis(0)).await;
+        let written = world.app.store.put_feed(vec![(key("shop", "c"), records)], Timestamp::from_millis(0)).await;
         written.expect("written");
     }
     let newest = fine(&world.get("/api/memory/threads/c/feed?resourceId=shop").await);
