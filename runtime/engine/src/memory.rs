@@ -10,7 +10,6 @@ pub mod recall;
 pub mod title;
 pub mod transcript;
 mod window;
-pub mod words;
 pub mod working;
 
 pub use policy::{FactoryError, Memory, MemoryFactory, Policy};

@@ -179,7 +179,7 @@ pub fn check_model(project: &Project, name: &str) -> Result<(), HostError> {
 fn catalog_without_store(root: &Path, config: &RuntimeConfig) -> Result<Catalog, HostError> {
     let store = Arc::new(UnavailableStore::new("the store is not opened while checking"));
     let (clock, ids, embedders) = (Arc::new(SystemClock), Arc::new(RandomIds), Arc::new(Embedders::new(root)));
-    catalog(config, store, clock, ids, embedders, Arc::new(Unasked::of(config)))
+    catalog(root, config, store, clock, ids, embedders, Arc::new(Unasked::of(config)))
 }
 
 /// A warning for each model table whose variable is not set; those of `runtime.toml` are found with the file.
@@ -201,6 +201,8 @@ fn prepared(project: &mut Project, catalog: &Catalog, registry: &Registry) -> Pr
 
 /// A runtime assembled: everything but its listeners.
 pub struct Assembly {
+    /// The project's root.
+    pub(crate) root: PathBuf,
     /// The agents.
     pub registry: Arc<Registry>,
     /// Clock, ids, limits, and the tracker of every task.
@@ -253,7 +255,8 @@ pub fn open(project: &Project) -> Result<Assembly, HostError> {
     }
     let (services, embedders) = (Arc::new(services), Arc::new(Embedders::new(&project.root)));
     let mcp = Mcp::new(&project.root, &services)?;
-    Ok(Assembly { registry, services, store, embedders, mcp, operator, sessions: sessions.ok() })
+    let root = project.root.clone();
+    Ok(Assembly { root, registry, services, store, embedders, mcp, operator, sessions: sessions.ok() })
 }
 
 /// Where turns are observed. A file that cannot be used is told once; the runtime serves without.
@@ -339,7 +342,7 @@ impl Assembly {
         let Services { clock, ids, .. } = &*self.services;
         let (store, embedders) = (Arc::clone(&self.store), Arc::clone(&self.embedders));
         let servers = Arc::clone(&self.mcp.servers) as _;
-        catalog(config, store, Arc::clone(clock), Arc::clone(ids), embedders, servers)
+        catalog(&self.root, config, store, Arc::clone(clock), Arc::clone(ids), embedders, servers)
     }
 
     /// Where versions of definitions are kept; `None` while the store cannot be used.

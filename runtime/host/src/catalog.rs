@@ -1,6 +1,7 @@
 //! What names in definitions stand for: the models of `runtime.toml`, the memory factory, the built-in tools.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,12 +19,15 @@ use roster_provider::client::{ClientOptions, HttpClient};
 use roster_provider::config::{self as provider, Dialect, Key};
 use roster_provider::demo::DemoProvider;
 use roster_provider::embeddings::{self, EmbeddingsConfig};
+use roster_tools::Kit;
+use roster_tools::web::{FetchMaker, SystemLookup};
 
 use crate::config::models::{DEMO, ModelFault, ModelNames, ResolvedModel};
 use crate::config::{ProviderConfig, ProviderKey, RuntimeConfig};
 use crate::embedders::{Embedders, NamedEmbedders};
 use crate::environment;
 use crate::error::HostError;
+use crate::folders::ProjectFolders;
 
 /// How long making a connection may take for a tool.
 const TOOL_CONNECT: Duration = Duration::from_secs(10);
@@ -33,6 +37,7 @@ const TOOL_CONNECT: Duration = Duration::from_secs(10);
 /// # Errors
 /// [`HostError::Internal`] when no HTTP client can be made at all.
 pub fn catalog(
+    root: &Path,
     config: &RuntimeConfig,
     store: Arc<dyn SessionStore>,
     clock: Arc<dyn Clock>,
@@ -41,7 +46,7 @@ pub fn catalog(
     servers: Arc<dyn ToolSource>,
 ) -> Result<Catalog, HostError> {
     let models = Arc::new(Models::new(config, Arc::clone(&clock), ids));
-    let tools = roster_tools::builtin(tool_client()?, clock);
+    let tools = roster_tools::builtin(kit(root, clock)?);
     let create_memory: Arc<dyn MemoryFactory> = Arc::new(CreateMemory { store });
     Ok(Catalog {
         factories: BTreeMap::from([("create_memory".to_owned(), create_memory)]),
@@ -54,15 +59,22 @@ pub fn catalog(
     })
 }
 
+/// What built-in tools are made with.
+fn kit(root: &Path, clock: Arc<dyn Clock>) -> Result<Kit, HostError> {
+    let none = |error| HostError::Internal(format!("the HTTP client of tools cannot be made: {error}"));
+    let client = tool_client().map_err(none)?;
+    let fetch = FetchMaker::new(Arc::new(SystemLookup)).map_err(none)?;
+    Ok(Kit { client, clock, folders: Arc::new(ProjectFolders::new(root)), fetch })
+}
+
 /// The client that tools ask the network with.
-fn tool_client() -> Result<reqwest::Client, HostError> {
+fn tool_client() -> Result<reqwest::Client, reqwest::Error> {
     // Whoever was first chose the same.
     drop(rustls::crypto::ring::default_provider().install_default());
     reqwest::Client::builder()
         .user_agent(concat!("roster/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(TOOL_CONNECT)
         .build()
-        .map_err(|error| HostError::Internal(format!("the HTTP client of tools cannot be made: {error}")))
 }
 
 /// `create_memory`: the one sessions store and the policies the definition asks for.

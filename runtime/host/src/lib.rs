@@ -12,6 +12,7 @@ pub mod config;
 pub mod embedders;
 mod environment;
 pub mod error;
+mod folders;
 mod listing;
 pub mod log;
 mod mcp;

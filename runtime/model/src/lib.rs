@@ -3,7 +3,7 @@
 //! What is *not* here: input or output, clocks, an async runtime, TOML, HTTP, SQL. Everything another room needs in
 //! order to talk about agents, threads and turns is here, and the whole can be read in twenty minutes. Reading order:
 //! [`id`], [`time`], [`message`], [`tool`], [`source`], [`provider`], [`embedder`], [`storage`], [`suspension`], [`working`],
-//! [`recall`], [`housekeeping`], [`feed`], [`ledger`], [`observation`].
+//! [`recall`], [`housekeeping`], [`feed`], [`ledger`], [`observation`], [`words`].
 
 pub mod embedder;
 pub mod feed;
@@ -19,6 +19,7 @@ pub mod storage;
 pub mod suspension;
 pub mod time;
 pub mod tool;
+pub mod words;
 pub mod working;
 
 use std::future::Future;

@@ -1,6 +1,7 @@
 //! What holds for every built-in tool, and reading settings.
 
 use super::*;
+use roster_model::BoxFuture;
 use roster_model::id::{AgentId, TurnId};
 use roster_model::time::Timestamp;
 use roster_model::tool::{SettingsError, ToolContext};
@@ -35,13 +36,45 @@ pub(crate) fn client() -> reqwest::Client {
     reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().expect("a client")
 }
 
+/// A project whose folders are all there and empty.
+struct Empty;
+
+impl docs::Folders for Empty {
+    fn look(&self, _: &str) -> Result<(), docs::Unreadable> {
+        Ok(())
+    }
+
+    fn list<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<docs::Listing, docs::Unreadable>> {
+        Box::pin(async { Ok(docs::Listing::default()) })
+    }
+
+    fn read<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<String, docs::Unreadable>> {
+        Box::pin(async { Err(docs::Unreadable::Missing) })
+    }
+}
+
+fn kit() -> Kit {
+    let client = client();
+    let fetch = web::FetchMaker::new(Arc::new(web::SystemLookup)).expect("clients");
+    Kit { client, clock: Arc::new(Fixed(0)), folders: Arc::new(Empty), fetch }
+}
+
+/// Settings a tool cannot do without.
+fn needed(tool: &str) -> Value {
+    match tool {
+        "search_docs" => json!({"folder": "docs"}),
+        "http_fetch" => json!({"hosts": ["docs.rs"]}),
+        _ => json!({}),
+    }
+}
+
 #[test]
 fn every_tool_bears_its_name_and_a_closed_object_schema() {
-    let tools = builtin(client(), Arc::new(Fixed(0)));
+    let tools = builtin(kit());
     let names: Vec<&str> = tools.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["get_time", "get_weather"]);
+    assert_eq!(names, ["get_time", "get_weather", "search_docs", "http_fetch"]);
     for (name, maker) in &tools {
-        let tool = maker.make(&Map::new()).expect("settings are optional");
+        let tool = maker.make(&object(&needed(name))).expect("legal settings");
         let spec = tool.spec();
         assert_eq!(&spec.name, name);
         assert!(!spec.description.is_empty());
@@ -54,7 +87,7 @@ fn every_tool_bears_its_name_and_a_closed_object_schema() {
 }
 
 fn refusal(tool: &str, settings: &Value) -> SettingsError {
-    let tools = builtin(client(), Arc::new(Fixed(0)));
+    let tools = builtin(kit());
     let (_, maker) = tools.iter().find(|(name, _)| name == tool).expect("a built-in tool");
     maker.make(&object(settings)).err().expect("refused")
 }

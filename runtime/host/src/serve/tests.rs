@@ -21,6 +21,7 @@ fn assembly() -> (Assembly, Arc<Services>) {
     let store = Arc::new(RamStore::new(clock.clone()));
     let services = Arc::new(Services::new(clock, Arc::new(TestIds::default()), Limits::default()));
     let assembly = Assembly {
+        root: ".".into(),
         registry: Arc::new(Registry::default()),
         services: Arc::clone(&services),
         store: store.clone(),

@@ -54,7 +54,16 @@ fn matching(question: &str, tools: &[OfferedTool]) -> Wanted {
     if let (true, Some(tool)) = (asks_time, tool("get_time")) {
         return Wanted::Call((tool.name.clone(), time_arguments(question)));
     }
+    if let (true, Some(tool)) = (asks_documents(question), tool("search_docs")) {
+        return Wanted::Call((tool.name.clone(), json!({ "query": question.chars().take(500).collect::<String>() })));
+    }
     Wanted::Nothing
+}
+
+/// A question that documents may answer, or their name.
+fn asks_documents(question: &str) -> bool {
+    has_word(question, &["docs", "document", "documents", "documentation", "how", "explain", "search"])
+        || has_any(question, &["文档", "如何", "怎么", "怎样", "解释", "搜索", "查找"])
 }
 
 fn delegation(question: &str, tools: &[OfferedTool]) -> Option<Call> {

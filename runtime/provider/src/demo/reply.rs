@@ -114,12 +114,23 @@ fn result_line(result: &ToolResult, language: Language) -> String {
 fn in_line(value: &Value) -> String {
     let line = match value {
         Value::String(text) => text.clone(),
+        Value::Object(map) if map.get("results").is_some_and(Value::is_array) => passages(&map["results"]),
         Value::Object(map) => {
             map.iter().map(|(name, value)| format!("{name}: {}", scalar(value))).collect::<Vec<_>>().join(", ")
         }
         other => other.to_string(),
     };
     clipped(&line, MOST_RESULT)
+}
+
+/// What was found in documents: where, and the beginning of each.
+fn passages(found: &Value) -> String {
+    let one = |passage: &Value| {
+        let text = |key: &str| passage[key].as_str().unwrap_or_default().to_owned();
+        format!("{} ({}): {}", text("file"), text("heading"), clipped(&text("text"), 300))
+    };
+    let found: Vec<String> = found.as_array().into_iter().flatten().take(3).map(one).collect();
+    if found.is_empty() { "nothing was found".to_owned() } else { found.join("; ") }
 }
 
 fn scalar(value: &Value) -> String {

@@ -9,11 +9,11 @@ use axum::response::Response;
 use roster_engine::definition::{RecallConfig, Scope};
 use roster_engine::memory::Memory;
 use roster_engine::memory::recall::Question;
-use roster_engine::memory::words;
 use roster_model::id::{MessageId, ThreadId, ThreadKey};
 use roster_model::message::{Message, Role, Seq, StoredMessage};
 use roster_model::storage::{Direction, MessageQuery, PageStart, StoreError, StoreErrorKind, ThreadOrder, ThreadQuery};
 use roster_model::time::Timestamp;
+use roster_model::words;
 use serde::Serialize;
 
 use super::owner::{self, Asked, Owner};

@@ -23,7 +23,7 @@ use super::search::Recall;
 use super::shorten::one_by_one;
 use super::{WORDS_ONLY, embedded};
 use crate::memory::Memory;
-use crate::memory::words::terms;
+use roster_model::words::terms;
 
 /// Turns that may wait.
 const QUEUE: usize = 1_024;

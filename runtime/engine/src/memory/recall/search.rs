@@ -18,7 +18,7 @@ use super::embedded;
 use super::shelf::{Filter, Near, Shelf, Wanted};
 use crate::definition::{RecallConfig, Scope};
 use crate::memory::Memory;
-use crate::memory::words::distinct;
+use roster_model::words::distinct;
 
 /// The constant of reciprocal rank fusion: how little the first ranks differ.
 const FUSION: f64 = 60.0;
