@@ -1,7 +1,7 @@
 //! Model providers: the socket every dialect is plugged into.
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_core::Stream;
@@ -114,6 +114,57 @@ pub struct Completion {
     pub output_schema: Option<Arc<Value>>,
     /// Settings.
     pub settings: ModelSettings,
+    /// Where the provider notes the attempts it makes again; kept by who asks.
+    pub attempts: Arc<Attempts>,
+}
+
+/// The attempts of one call that failed and were made again, for traces and metrics.
+#[derive(Debug, Default)]
+pub struct Attempts(Mutex<Vec<FailedAttempt>>);
+
+/// An attempt that failed and was made again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FailedAttempt {
+    /// Why it failed.
+    pub kind: ProviderErrorKind,
+    /// How long was waited before the next.
+    pub waited: Duration,
+}
+
+impl Attempts {
+    /// Notes one.
+    pub fn note(&self, failed: FailedAttempt) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(failed);
+    }
+
+    /// All so far, in order.
+    #[must_use]
+    pub fn failed(&self) -> Vec<FailedAttempt> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Whether a provider is asked at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Circuit {
+    /// As usual.
+    Closed,
+    /// One call is under way to find out whether it is well again; all others fail at once.
+    HalfOpen,
+    /// Left alone for a while after failures in a row; calls fail at once.
+    Open,
+}
+
+impl Circuit {
+    /// The word in traces and metrics.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::HalfOpen => "half_open",
+            Self::Open => "open",
+        }
+    }
 }
 
 /// Tokens counted by the provider. `None`: not told.
@@ -291,6 +342,10 @@ pub trait Provider: Send + Sync + 'static {
     /// `KeyMissing` naming the variable.
     fn ready(&self) -> Result<(), ProviderError> {
         Ok(())
+    }
+    /// Whether it is asked as usual, or left alone after failures in a row.
+    fn circuit(&self) -> Circuit {
+        Circuit::Closed
     }
     /// Asks the model. Retries before the first delta are the provider's own business (its one retry policy); after a
     /// delta was yielded nothing is retried. Dropping the future or the stream cancels the call.

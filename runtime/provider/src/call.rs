@@ -13,14 +13,15 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use reqwest::Url;
 use roster_model::BoxFuture;
-use roster_model::provider::{Completion, DeltaStream, Provider, ProviderError, ProviderErrorKind};
+use roster_model::provider::{Circuit, Completion, Delta, DeltaStream, Provider, ProviderError, ProviderErrorKind};
 use tokio::time::{Instant, timeout_at};
 
+use crate::breaker::{Breaker, BreakerLimits, Pass};
 use crate::config::Timeouts;
 use crate::endpoint::Endpoint;
 #[cfg(test)]
 use crate::retry::Pace;
-use crate::retry::{DEFAULT_RETRIES, with_retries};
+use crate::retry::{Bounds, DEFAULT_RETRIES, with_retries};
 
 use answer::Answer;
 #[cfg(test)]
@@ -38,11 +39,19 @@ pub(crate) struct HttpProvider {
     stream: bool,
     timeouts: Timeouts,
     wire: Arc<dyn Wire>,
+    breaker: Arc<Breaker>,
 }
 
 impl HttpProvider {
-    pub(crate) fn new(endpoint: Endpoint, stream: bool, timeouts: Timeouts, wire: Arc<dyn Wire>) -> Self {
-        Self { endpoint, stream, timeouts, wire }
+    pub(crate) fn new(
+        endpoint: Endpoint,
+        stream: bool,
+        timeouts: Timeouts,
+        breaker: BreakerLimits,
+        wire: Arc<dyn Wire>,
+    ) -> Self {
+        let breaker = Breaker::new(endpoint.name(), breaker);
+        Self { endpoint, stream, timeouts, wire, breaker }
     }
 
     /// The same provider with another pace; for tests, which do not wait.
@@ -56,14 +65,33 @@ impl HttpProvider {
         let deadline = completion.settings.timeout.map(|limit| Instant::now() + limit);
         let url = self.wire.url(self.endpoint.base(), &completion.model);
         let body = Bytes::from(self.wire.encode(&completion)?);
-        let max_retries = completion.settings.max_retries.unwrap_or(DEFAULT_RETRIES);
         let attempt = || self.attempt(url.clone(), body.clone(), deadline);
-        let answer = with_retries(&*self.endpoint.pace, max_retries, deadline, attempt).await?;
-        Ok(self.stream(answer))
+        let bounds = Bounds {
+            max_retries: completion.settings.max_retries.unwrap_or(DEFAULT_RETRIES),
+            deadline,
+            may_retry: &|| self.breaker.circuit() == Circuit::Closed,
+            attempts: &completion.attempts,
+        };
+        let (answer, pass) = with_retries(&*self.endpoint.pace, bounds, attempt).await?;
+        Ok(self.stream(answer, pass))
     }
 
     /// Sends the request and waits for the first delta.
-    async fn attempt(&self, url: Url, body: Bytes, deadline: Option<Instant>) -> Result<Answer, ProviderError> {
+    async fn attempt(&self, url: Url, body: Bytes, deadline: Option<Instant>) -> Result<(Answer, Pass), ProviderError> {
+        let mut pass = self.breaker.enter()?;
+        match self.first_delta(url, body, deadline).await {
+            Ok(answer) => {
+                pass.began();
+                Ok((answer, pass))
+            }
+            Err(error) => {
+                pass.failed(&error);
+                Err(error)
+            }
+        }
+    }
+
+    async fn first_delta(&self, url: Url, body: Bytes, deadline: Option<Instant>) -> Result<Answer, ProviderError> {
         let begun = Instant::now();
         let patience = if self.stream { 1 } else { WHOLE_ANSWER_PATIENCE };
         let first_token = begun + self.timeouts.first_token.saturating_mul(patience);
@@ -78,10 +106,18 @@ impl HttpProvider {
         timeout_at(limit, first).await.unwrap_or_else(|_| Err(no_first_token(limit - begun)))
     }
 
-    /// The deltas of an answer whose first is there, errors named after this provider.
-    fn stream(&self, answer: Answer) -> DeltaStream {
+    /// The deltas of an answer whose first is there, errors named after this provider. Its end is told to the breaker.
+    fn stream(&self, answer: Answer, pass: Pass) -> DeltaStream {
         let presented = self.endpoint.presenter();
-        Box::pin(answer.into_stream().map(move |delta| delta.map_err(&presented)))
+        let mut pass = Some(pass);
+        Box::pin(answer.into_stream().map(move |delta| {
+            match &delta {
+                Ok(Delta::End { .. }) => pass.take().into_iter().for_each(Pass::ended),
+                Ok(_) => {}
+                Err(error) => pass.take().into_iter().for_each(|pass| pass.failed(error)),
+            }
+            delta.map_err(&presented)
+        }))
     }
 }
 
@@ -92,6 +128,10 @@ impl Provider for HttpProvider {
 
     fn ready(&self) -> Result<(), ProviderError> {
         self.endpoint.ready()
+    }
+
+    fn circuit(&self) -> Circuit {
+        self.breaker.circuit()
     }
 
     fn complete(&self, completion: Completion) -> BoxFuture<'_, Result<DeltaStream, ProviderError>> {

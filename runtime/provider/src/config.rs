@@ -9,8 +9,9 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use roster_model::provider::Provider;
 
 use crate::anthropic::Anthropic;
+use crate::breaker::BreakerLimits;
 use crate::call::{HttpProvider, Wire};
-use crate::client::{ClientError, HttpClient};
+use crate::client::{ClientError, HttpClient, Route};
 use crate::endpoint::Endpoint;
 use crate::gemini::Gemini;
 use crate::openai::OpenAi;
@@ -125,6 +126,10 @@ pub struct ProviderConfig {
     pub stream: bool,
     /// Time limits.
     pub timeouts: Timeouts,
+    /// When it is left alone after failures.
+    pub breaker: BreakerLimits,
+    /// The way to it.
+    pub route: Route,
 }
 
 impl ProviderConfig {
@@ -138,6 +143,8 @@ impl ProviderConfig {
             key: Key::None,
             stream: true,
             timeouts: Timeouts::default(),
+            breaker: BreakerLimits::default(),
+            route: Route::default(),
         }
     }
 }
@@ -152,6 +159,8 @@ impl fmt::Debug for ProviderConfig {
             .field("key", &self.key)
             .field("stream", &self.stream)
             .field("timeouts", &self.timeouts)
+            .field("breaker", &self.breaker)
+            .field("route", &self.route)
             .finish()
     }
 }
@@ -183,8 +192,13 @@ pub enum ConfigError {
         name: String,
     },
     /// Connections cannot be made.
-    #[error(transparent)]
-    Client(#[from] ClientError),
+    #[error("provider `{name}` cannot be reached: {source}")]
+    Client {
+        /// The provider.
+        name: String,
+        /// Why.
+        source: ClientError,
+    },
 }
 
 /// Makes the provider. No connection is made yet.
@@ -196,16 +210,18 @@ pub fn build(config: ProviderConfig, client: &HttpClient) -> Result<Arc<dyn Prov
 }
 
 pub(crate) fn assemble(config: ProviderConfig, client: &HttpClient) -> Result<HttpProvider, ConfigError> {
-    let (stream, timeouts) = (config.stream, config.timeouts);
+    let (stream, timeouts, breaker) = (config.stream, config.timeouts, config.breaker);
     let wire = config.dialect.wire(stream);
-    Ok(HttpProvider::new(endpoint(config, client)?, stream, timeouts, wire))
+    Ok(HttpProvider::new(endpoint(config, client)?, stream, timeouts, breaker, wire))
 }
 
 /// The address of the provider, with what is sent along.
 pub(crate) fn endpoint(config: ProviderConfig, client: &HttpClient) -> Result<Endpoint, ConfigError> {
     let base = base_url(&config)?;
     let headers = headers(&config)?;
-    let pool = client.for_url(&base)?;
+    let pool = client
+        .for_url(&base, &config.route)
+        .map_err(|source| ConfigError::Client { name: config.name.clone(), source })?;
     Ok(Endpoint::new(config, base, headers, pool, client.pace()))
 }
 

@@ -13,14 +13,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use roster_model::BoxFuture;
 use roster_model::embedder::{EmbedError, EmbedErrorKind, Embedder};
-use roster_model::provider::{ProviderError, ProviderErrorKind};
+use roster_model::provider::{Attempts, ProviderError, ProviderErrorKind};
 use tokio::time::{Instant, timeout};
 
 use crate::call::{WHOLE_ANSWER_PATIENCE, collect, html, is_html};
 use crate::client::HttpClient;
 use crate::config::{ConfigError, ProviderConfig, Timeouts, endpoint};
 use crate::endpoint::{Endpoint, below};
-use crate::retry::{DEFAULT_RETRIES, with_retries};
+use crate::retry::{Bounds, DEFAULT_RETRIES, with_retries};
 use crate::sse::within_idle;
 
 /// What stands after the base address.
@@ -168,7 +168,9 @@ impl HttpEmbedder {
             let answer = self.attempt(body.clone(), texts.len());
             timeout(self.limit, answer).await.unwrap_or_else(|_| Err(no_answer(begun.elapsed())))
         };
-        with_retries(&*self.endpoint.pace, DEFAULT_RETRIES, None, attempt).await
+        let attempts = Attempts::default();
+        let bounds = Bounds { max_retries: DEFAULT_RETRIES, deadline: None, may_retry: &|| true, attempts: &attempts };
+        with_retries(&*self.endpoint.pace, bounds, attempt).await
     }
 
     async fn attempt(&self, body: Bytes, texts: usize) -> Result<Vec<Vec<f32>>, ProviderError> {

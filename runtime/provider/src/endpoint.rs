@@ -114,7 +114,8 @@ impl Endpoint {
         }
         let retry_after = asked_wait(response.headers(), self.pace.now());
         let body = some_of(response, self.idle).await;
-        ProviderError { retry_after, ..Refusal::from_body(status, &body).into_error() }
+        let error = Refusal::from_body(status, &body).into_error();
+        ProviderError { retry_after: retry_after.or(error.retry_after), ..error }
     }
 
     /// The target stands in the log only, as the address does.

@@ -4,9 +4,13 @@
 //! `{"detail":…}`, a list with one such object, plain text, an HTML page. The code decides first where it is exact,
 //! then the HTTP status, then the broad type, then the words.
 
+use std::time::Duration;
+
 use reqwest::StatusCode;
 use roster_model::provider::{ProviderError, ProviderErrorKind};
 use serde_json::Value;
+
+use crate::retry::span;
 
 /// Most characters of a message that are handed on.
 const MAX_MESSAGE: usize = 300;
@@ -22,6 +26,8 @@ pub(crate) struct Refusal {
     pub(crate) code: Option<String>,
     /// The broad type.
     pub(crate) family: Option<String>,
+    /// The wait that stands in the body; Gemini puts it there.
+    pub(crate) retry_after: Option<Duration>,
     /// The words, whole: they are shortened once the secrets in them are masked.
     pub(crate) message: String,
 }
@@ -52,9 +58,11 @@ impl Refusal {
         let family = word(&error["type"]).or_else(|| word(&error["status"]));
         // Some tell the exact code below their details only.
         let reason = error["details"].as_array().into_iter().flatten().find_map(|detail| word(&detail["reason"]));
+        let wait = error["details"].as_array().into_iter().flatten().find_map(|detail| detail["retryDelay"].as_str());
+        let retry_after = wait.and_then(span);
         let status = code.as_deref().and_then(as_status).or_else(|| family.as_deref().and_then(as_status));
         let code = code.filter(|code| as_status(code).is_none()).or(reason);
-        Self { status, code, family, message: message.trim().to_owned() }
+        Self { status, code, family, retry_after, message: message.trim().to_owned() }
     }
 
     /// The kind of failure this is.
@@ -79,7 +87,7 @@ impl Refusal {
             message.push_str(": ");
             message.push_str(&self.message);
         }
-        ProviderError { status: self.status, ..ProviderError::new(kind, message) }
+        ProviderError { status: self.status, retry_after: self.retry_after, ..ProviderError::new(kind, message) }
     }
 
     /// Some servers tell a prompt that is too long in words only.

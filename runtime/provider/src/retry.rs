@@ -11,7 +11,7 @@ use std::time::Duration;
 use reqwest::header::HeaderMap;
 use roster_model::BoxFuture;
 use roster_model::id::IdSource;
-use roster_model::provider::ProviderError;
+use roster_model::provider::{Attempts, FailedAttempt, ProviderError};
 use roster_model::time::{Clock, Timestamp};
 use tokio::time::Instant;
 
@@ -55,14 +55,25 @@ impl Pace for Steady {
     }
 }
 
+/// How far attempts are made again.
+pub(crate) struct Bounds<'a> {
+    /// Attempts after the first.
+    pub(crate) max_retries: u32,
+    /// When all must be over.
+    pub(crate) deadline: Option<Instant>,
+    /// Whether asking again makes sense at all just now.
+    pub(crate) may_retry: &'a (dyn Fn() -> bool + Sync),
+    /// Where failures that are followed by another attempt are noted.
+    pub(crate) attempts: &'a Attempts,
+}
+
 /// Makes attempts until one succeeds, fails for good, or the retries or the time are used up.
 ///
 /// # Errors
 /// The last attempt's.
 pub(crate) async fn with_retries<T, F, A>(
     pace: &dyn Pace,
-    max_retries: u32,
-    deadline: Option<Instant>,
+    bounds: Bounds<'_>,
     mut attempt: F,
 ) -> Result<T, ProviderError>
 where
@@ -75,14 +86,15 @@ where
             Ok(value) => return Ok(value),
             Err(error) => error,
         };
-        if retries == max_retries {
+        if retries == bounds.max_retries || !(bounds.may_retry)() {
             return Err(error);
         }
         let Some(wait) = wait_before_retry(&error, retries, pace.chance()) else { return Err(error) };
-        if deadline.is_some_and(|deadline| Instant::now() + wait >= deadline) {
+        if bounds.deadline.is_some_and(|deadline| Instant::now() + wait >= deadline) {
             return Err(error);
         }
         tracing::debug!(code = error.kind.code(), ?wait, "asking the provider again");
+        bounds.attempts.note(FailedAttempt { kind: error.kind, waited: wait });
         pace.sleep(wait).await;
         retries += 1;
     }
@@ -103,15 +115,64 @@ fn wait_before_retry(error: &ProviderError, retries: u32, chance: f64) -> Option
     }
 }
 
-/// The wait a provider asks for: `retry-after-ms`, else `Retry-After` in seconds (also with a fraction) or as a date.
-/// A date that is past asks for no wait; what cannot be read asks for nothing.
+/// The wait a provider asks for: `retry-after-ms`, else `Retry-After` in seconds (also with a fraction) or as a date, else
+/// the longest reset among the limits that are used up. A date that is past asks for no wait; what cannot be read asks for
+/// nothing.
 pub(crate) fn asked_wait(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     if let Some(wait) = text("retry-after-ms").and_then(|text| seconds(text, 1e-3)) {
         return Some(wait);
     }
-    let text = text("retry-after")?;
-    seconds(text, 1.0).or_else(|| until(text, now))
+    match text("retry-after") {
+        Some(text) => seconds(text, 1.0).or_else(|| until(text, now)),
+        None => LIMITS
+            .iter()
+            .filter(|(remaining, _)| text(remaining) == Some("0"))
+            .filter_map(|(_, reset)| reset_in(text(reset)?, now))
+            .max(),
+    }
+}
+
+/// Headers that tell what remains of a limit and when it is whole again: OpenAI's as a span of time, Anthropic's as a
+/// date.
+const LIMITS: [(&str, &str); 6] = [
+    ("x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"),
+    ("x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"),
+    ("anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-reset"),
+    ("anthropic-ratelimit-tokens-remaining", "anthropic-ratelimit-tokens-reset"),
+    ("anthropic-ratelimit-input-tokens-remaining", "anthropic-ratelimit-input-tokens-reset"),
+    ("anthropic-ratelimit-output-tokens-remaining", "anthropic-ratelimit-output-tokens-reset"),
+];
+
+fn reset_in(text: &str, now: Timestamp) -> Option<Duration> {
+    if let Ok(date) = text.parse::<Timestamp>() {
+        let millis = date.millis().saturating_sub(now.millis());
+        return Some(Duration::from_millis(u64::try_from(millis).unwrap_or_default()));
+    }
+    span(text)
+}
+
+/// A span of time such as `20ms`, `1.5s`, `6m0s`, `1h30m`; seconds where no unit stands.
+pub(crate) fn span(text: &str) -> Option<Duration> {
+    let mut whole = Duration::ZERO;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let (number, after) = rest.split_at(end);
+        let end = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
+        let (unit, after) = after.split_at(end);
+        let unit = match unit {
+            "h" => 3600.0,
+            "m" => 60.0,
+            "s" | "" => 1.0,
+            "ms" => 1e-3,
+            "us" | "µs" => 1e-6,
+            _ => return None,
+        };
+        whole += seconds(number, unit)?;
+        rest = after;
+    }
+    (!text.is_empty()).then_some(whole)
 }
 
 fn seconds(text: &str, unit: f64) -> Option<Duration> {

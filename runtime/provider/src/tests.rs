@@ -91,6 +91,7 @@ pub(crate) fn completion(messages: Vec<PromptMessage>) -> Completion {
         tools: Arc::from([]),
         output_schema: None,
         settings: ModelSettings::default(),
+        attempts: Arc::default(),
     }
 }
 

@@ -9,7 +9,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use roster_model::provider::Usage;
+use roster_model::provider::{Circuit, Usage};
 
 /// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +59,11 @@ struct OfServer {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfProvider {
+    provider: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfTokens {
     model: String,
     direction: &'static str,
@@ -82,6 +87,8 @@ pub struct Metrics {
     turn_seconds: Histogram,
     model_calls: Family<OfCall, Counter>,
     first_token_seconds: Histogram,
+    model_retries: Family<OfCall, Counter>,
+    circuits: Family<OfProvider, Gauge>,
     tokens: Family<OfTokens, Counter>,
     tool_calls: Family<OfCall, Counter>,
     mcp_calls: Family<OfCall, Counter>,
@@ -103,6 +110,8 @@ impl Default for Metrics {
             turn_seconds: histogram(),
             model_calls: Family::default(),
             first_token_seconds: histogram(),
+            model_retries: Family::default(),
+            circuits: Family::default(),
             tokens: Family::default(),
             tool_calls: Family::default(),
             mcp_calls: Family::default(),
@@ -128,6 +137,10 @@ impl Metrics {
         registry.register("model_calls", "Model calls by model and outcome", self.model_calls.clone());
         let help = "Time from asking a model to the first piece of its answer";
         registry.register("model_first_token_seconds", help, self.first_token_seconds.clone());
+        let help = "Attempts that failed and were made again, by model and why";
+        registry.register("model_retries", help, self.model_retries.clone());
+        let help = "0: the provider is asked; 1: one call finds out whether it is well again; 2: it is left alone";
+        registry.register("provider_circuit", help, self.circuits.clone());
         registry.register("tokens", "Tokens as providers count them", self.tokens.clone());
         registry.register("tool_calls", "Tool calls by tool and outcome", self.tool_calls.clone());
         registry.register("mcp_calls", "Calls of MCP servers by server and outcome", self.mcp_calls.clone());
@@ -167,6 +180,21 @@ impl Metrics {
                 self.tokens.get_or_create(&OfTokens { model: model.to_owned(), direction }).inc_by(count);
             }
         }
+    }
+
+    /// An attempt of a model call failed with this machine code and was made again.
+    pub fn model_retry(&self, model: &str, code: &str) {
+        self.model_retries.get_or_create(&OfCall { name: model.to_owned(), outcome: code.to_owned() }).inc();
+    }
+
+    /// How the provider's circuit stands after a call.
+    pub fn circuit(&self, provider: &str, circuit: Circuit) {
+        let value = match circuit {
+            Circuit::Closed => 0,
+            Circuit::HalfOpen => 1,
+            Circuit::Open => 2,
+        };
+        self.circuits.get_or_create(&OfProvider { provider: provider.to_owned() }).set(value);
     }
 
     /// A tool call came to its end; `outcome` is `ok` or a machine code.

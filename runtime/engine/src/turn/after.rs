@@ -108,6 +108,7 @@ async fn ask(services: &Services, bound: &BoundModel, prompt: &str) -> Result<St
         tools: Arc::default(),
         output_schema: None,
         settings: ModelSettings::default(),
+        attempts: Arc::default(),
     };
     let mut stream = bound.provider.complete(completion).await?;
     let mut answer = String::new();

@@ -1,5 +1,7 @@
 //! What one model call is given: pure.
 
+use std::sync::Arc;
+
 use roster_model::message::{Part, Role, Seq};
 use roster_model::provider::{Completion, ModelSettings, PromptMessage};
 
@@ -53,7 +55,14 @@ impl Context {
             Some(_) => agent.tools.offered(),
             None => agent.tools.offered_without_memory(),
         };
-        Completion { model: model.to_owned(), messages, tools, output_schema: None, settings: self.settings.clone() }
+        Completion {
+            model: model.to_owned(),
+            messages,
+            tools,
+            output_schema: None,
+            settings: self.settings.clone(),
+            attempts: Arc::default(),
+        }
     }
 }
 

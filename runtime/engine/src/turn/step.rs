@@ -1,8 +1,12 @@
 //! One model call: asked, read to its end, told to the client as it comes.
 
+use std::sync::Arc;
+
 use futures_util::StreamExt;
 use roster_model::message::ToolCall;
-use roster_model::provider::{Delta, DeltaStream, ProviderError, ProviderErrorKind, StopReason, Usage};
+use roster_model::provider::{
+    Attempts, Circuit, Delta, DeltaStream, ProviderError, ProviderErrorKind, StopReason, Usage,
+};
 use tokio::time::Instant;
 
 use super::answer::{Answer, OpenCall};
@@ -23,8 +27,7 @@ struct Begun {
     delta: Delta,
     stream: DeltaStream,
     span: OpenSpan,
-    /// `provider/model`.
-    model: String,
+    bound: BoundModel,
 }
 
 /// Asks the agent's models in their order until one begins to answer.
@@ -42,10 +45,14 @@ async fn open(
         let mut span = trace.open("chat", &bound.model);
         span.set("gen_ai.provider.name", bound.provider.name());
         span.set("gen_ai.request.model", bound.model.as_str());
-        match first_delta(bound, context.completion(agent, &bound.model, &answer.parts)).await {
+        let completion = context.completion(agent, &bound.model, &answer.parts);
+        let attempts = Arc::clone(&completion.attempts);
+        let begun = first_delta(bound, completion).await;
+        note_attempts(turn, bound, &attempts, &mut span);
+        match begun {
             Ok((delta, stream)) => {
                 turn.services.metrics.first_token(asked.elapsed());
-                return Ok(Begun { delta, stream, span, model: bound.name.clone() });
+                return Ok(Begun { delta, stream, span, bound: bound.clone() });
             }
             Err(error) => {
                 turn.services.metrics.model_call(&bound.name, error.kind.code(), error.usage);
@@ -60,6 +67,26 @@ async fn open(
         }
     }
     Err(last)
+}
+
+/// What the provider tried again, and whether it is asked at all.
+fn note_attempts(turn: &Turn, bound: &BoundModel, attempts: &Attempts, span: &mut OpenSpan) {
+    let codes: Vec<&str> = attempts.failed().iter().map(|failed| failed.kind.code()).collect();
+    for code in &codes {
+        turn.services.metrics.model_retry(&bound.name, code);
+    }
+    if !codes.is_empty() {
+        span.set("roster.retries", codes);
+    }
+    note_circuit(turn, bound, span);
+}
+
+fn note_circuit(turn: &Turn, bound: &BoundModel, span: &mut OpenSpan) {
+    let circuit = bound.provider.circuit();
+    turn.services.metrics.circuit(bound.provider.name(), circuit);
+    if circuit != Circuit::Closed {
+        span.set("roster.provider.circuit", circuit.as_str());
+    }
 }
 
 async fn first_delta(
@@ -104,7 +131,8 @@ pub(super) async fn run(
     };
     answer.spend(usage);
     note_usage(&mut begun.span, usage);
-    turn.services.metrics.model_call(&begun.model, outcome, usage);
+    turn.services.metrics.model_call(&begun.bound.name, outcome, usage);
+    note_circuit(turn, &begun.bound, &mut begun.span);
     begun.span.close((outcome != "ok").then_some(outcome));
     let (step, usage) = read?;
     turn.emit(TurnEvent::StepFinished { reason: step.reason, usage }).await;

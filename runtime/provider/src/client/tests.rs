@@ -9,10 +9,13 @@ fn url(text: &str) -> Url {
     Url::parse(text).expect("url")
 }
 
-fn client_with(authorities: &[&str]) -> HttpClient {
-    let mut options = ClientOptions::new(Arc::new(TestClock::default()), Arc::new(TestIds::default()));
-    options.extra_ca_pem = authorities.iter().map(|pem| pem.as_bytes().to_vec()).collect();
-    HttpClient::new(options)
+fn client() -> HttpClient {
+    HttpClient::new(ClientOptions::new(Arc::new(TestClock::default()), Arc::new(TestIds::default())))
+}
+
+fn trusting(authorities: &[&str]) -> Route {
+    let extra_ca_pem = authorities.iter().map(|pem| pem.as_bytes().to_vec()).collect();
+    Route { extra_ca_pem, ..Route::default() }
 }
 
 #[test]
@@ -33,17 +36,18 @@ fn loopback_is_known_in_all_its_spellings() {
 #[test]
 fn extra_authorities_are_taken_singly_and_in_bundles() {
     let bundle = format!("# ours\n{AUTHORITY}\n{AUTHORITY}");
-    let client = client_with(&[AUTHORITY, &bundle]);
-    assert_eq!(authorities(&client.inner.options).expect("readable").len(), 3);
+    let route = trusting(&[AUTHORITY, &bundle]);
+    assert_eq!(authorities(&route).expect("readable").len(), 3);
+    let client = client();
     for address in ["https://a.example/v1", "https://127.0.0.1/v1"] {
-        assert!(client.for_url(&url(address)).is_ok(), "{address}");
+        assert!(client.for_url(&url(address), &route).is_ok(), "{address}");
     }
 }
 
 #[test]
 fn an_authority_that_cannot_be_read_is_an_error_that_counts_it() {
     for bad in ["", "no certificate", "-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n"] {
-        let error = client_with(&[AUTHORITY, bad]).for_url(&url("https://a.example/v1")).expect_err("bad");
+        let error = client().for_url(&url("https://a.example/v1"), &trusting(&[AUTHORITY, bad])).expect_err("bad");
         assert_eq!(error.to_string(), "extra certificate authority 2 holds no readable PEM certificate", "{bad:?}");
     }
 }

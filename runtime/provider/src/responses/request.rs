@@ -20,7 +20,7 @@ const JOINED: [&str; 2] = ["text", "reasoning"];
 /// # Errors
 /// `BadRequest` for a file that cannot be carried.
 pub(super) fn encode(completion: &Completion, stream: bool) -> Result<Vec<u8>, ProviderError> {
-    let Completion { model, messages, tools, output_schema, settings } = completion;
+    let Completion { model, messages, tools, output_schema, settings, .. } = completion;
     let mut body = Map::new();
     put(&mut body, "model", Some(model.as_str()));
     put(&mut body, "input", Some(input(messages)?));

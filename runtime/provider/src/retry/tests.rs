@@ -12,6 +12,10 @@ fn failure(kind: Kind, retry_after: Option<Duration>) -> ProviderError {
     ProviderError { retry_after, ..ProviderError::new(kind, "failed") }
 }
 
+fn bounds(max_retries: u32, deadline: Option<Instant>, attempts: &Attempts) -> Bounds<'_> {
+    Bounds { max_retries, deadline, may_retry: &|| true, attempts }
+}
+
 fn steady() -> Steady {
     Steady { clock: Arc::new(TestClock::default()), ids: Arc::new(TestIds::default()) }
 }
@@ -27,7 +31,8 @@ async fn run(errors: Vec<ProviderError>, max: u32, deadline: Option<Duration>) -
         async move { error.map_or(Ok(()), Err) }
     };
     let pace = steady();
-    let result = with_retries(&pace, max, deadline.map(|limit| begun + limit), attempt).await;
+    let attempts = Attempts::default();
+    let result = with_retries(&pace, bounds(max, deadline.map(|limit| begun + limit), &attempts), attempt).await;
     (result.map_err(|error| error.kind), times.into_inner())
 }
 
@@ -47,7 +52,10 @@ async fn a_wait_of_more_than_a_minute_is_handed_on() {
     let begun = Instant::now();
     let error = failure(Kind::RateLimited, Some(Duration::from_secs(3600)));
     let pace = steady();
-    let given = with_retries::<(), _, _>(&pace, 2, None, || std::future::ready(Err(error.clone()))).await;
+    let given = with_retries::<(), _, _>(&pace, bounds(2, None, &Attempts::default()), || {
+        std::future::ready(Err(error.clone()))
+    })
+    .await;
     assert_eq!(given.expect_err("failed").retry_after, Some(Duration::from_secs(3600)));
     assert_eq!(begun.elapsed(), Duration::ZERO);
 }
@@ -125,4 +133,55 @@ fn chance_is_below_one() {
     }
     let pace = Steady { clock: Arc::new(TestClock::default()), ids: Arc::new(Most) };
     assert!((0.99..1.0).contains(&pace.chance()));
+}
+
+#[test]
+fn limits_that_are_used_up_say_when_they_are_whole_again() {
+    let now = Timestamp::from_millis(NOW);
+    for (headers, expected) in [
+        (&[("x-ratelimit-remaining-requests", "0"), ("x-ratelimit-reset-requests", "1s")][..], Some(1000)),
+        (&[("x-ratelimit-remaining-tokens", "0"), ("x-ratelimit-reset-tokens", "6m0s")], Some(360_000)),
+        (&[("x-ratelimit-remaining-requests", "9"), ("x-ratelimit-reset-requests", "1s")], None),
+        (&[("x-ratelimit-remaining-requests", "0"), ("x-ratelimit-reset-requests", "soon")], None),
+        (
+            &[
+                ("anthropic-ratelimit-requests-remaining", "0"),
+                ("anthropic-ratelimit-requests-reset", "2030-01-01T00:00:02Z"),
+                ("anthropic-ratelimit-tokens-remaining", "0"),
+                ("anthropic-ratelimit-tokens-reset", "2030-01-01T00:00:07Z"),
+                ("anthropic-ratelimit-input-tokens-remaining", "5"),
+                ("anthropic-ratelimit-input-tokens-reset", "2030-01-01T01:00:00Z"),
+            ],
+            Some(7000),
+        ),
+        (
+            &[
+                ("anthropic-ratelimit-requests-remaining", "0"),
+                ("anthropic-ratelimit-requests-reset", "2029-01-01T00:00:00Z"),
+            ],
+            Some(0),
+        ),
+        (
+            &[("retry-after", "2"), ("x-ratelimit-remaining-requests", "0"), ("x-ratelimit-reset-requests", "9s")],
+            Some(2000),
+        ),
+    ] {
+        let map: HeaderMap = headers
+            .iter()
+            .map(|(name, value)| (name.parse().expect("name"), HeaderValue::from_static(value)))
+            .collect::<HeaderMap>();
+        assert_eq!(asked_wait(&map, now), expected.map(Duration::from_millis), "{headers:?}");
+    }
+}
+
+#[test]
+fn spans_of_time_are_read_in_every_form() {
+    for (text, millis) in
+        [("20ms", 20), ("1.5s", 1500), ("6m0s", 360_000), ("1h30m", 5_400_000), ("34.5s", 34_500), ("7", 7000)]
+    {
+        assert_eq!(span(text), Some(Duration::from_millis(millis)), "{text}");
+    }
+    for bad in ["", "soon", "1x", "s", "1.2.3s", "-1s"] {
+        assert_eq!(span(bad), None, "{bad}");
+    }
 }

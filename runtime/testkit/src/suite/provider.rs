@@ -53,7 +53,14 @@ impl Subject<'_> {
 
     fn completion(&self, messages: Vec<PromptMessage>) -> Completion {
         let settings = ModelSettings::default();
-        Completion { model: self.model.to_owned(), messages, tools: Arc::default(), output_schema: None, settings }
+        Completion {
+            model: self.model.to_owned(),
+            messages,
+            tools: Arc::default(),
+            output_schema: None,
+            settings,
+            attempts: Arc::default(),
+        }
     }
 
     fn hello(&self) -> Completion {
