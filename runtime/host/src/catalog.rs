@@ -1,7 +1,9 @@
 //! What names in definitions stand for: the models of `runtime.toml`, the memory factory, the built-in tools.
 
+mod reach;
+
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -29,6 +31,8 @@ use crate::environment;
 use crate::error::HostError;
 use crate::folders::ProjectFolders;
 
+use reach::of_runtime;
+
 /// How long making a connection may take for a tool.
 const TOOL_CONNECT: Duration = Duration::from_secs(10);
 
@@ -45,7 +49,7 @@ pub fn catalog(
     embedders: Arc<Embedders>,
     servers: Arc<dyn ToolSource>,
 ) -> Result<Catalog, HostError> {
-    let models = Arc::new(Models::new(config, Arc::clone(&clock), ids));
+    let models = Arc::new(Models::new(root, config, Arc::clone(&clock), ids));
     let tools = roster_tools::builtin(kit(root, clock)?);
     let create_memory: Arc<dyn MemoryFactory> = Arc::new(CreateMemory { store });
     Ok(Catalog {
@@ -94,6 +98,8 @@ impl MemoryFactory for CreateMemory {
 
 /// Models by the names of `runtime.toml`, and those that definitions describe themselves.
 pub struct Models {
+    /// Where the files that providers name are.
+    root: PathBuf,
     names: ModelNames,
     providers: HashMap<String, ProviderConfig>,
     http: HttpClient,
@@ -115,8 +121,9 @@ enum Identity {
 impl Models {
     /// The models of this configuration. All providers share one set of connections.
     #[must_use]
-    pub fn new(config: &RuntimeConfig, clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>) -> Self {
+    pub fn new(root: &Path, config: &RuntimeConfig, clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>) -> Self {
         Self {
+            root: root.to_path_buf(),
             names: config.models.clone(),
             providers: config.providers.iter().map(|one| (one.name.clone(), one.clone())).collect(),
             http: HttpClient::new(ClientOptions::new(clock, ids)),
@@ -128,7 +135,7 @@ impl Models {
     fn named(&self, name: &str) -> Result<BoundModel, NameFault> {
         let ResolvedModel { provider, model } = self.names.resolve(name).map_err(unknown)?;
         let made = self.make(Identity::Named(provider.clone()), || match self.providers.get(&provider) {
-            Some(config) => provider::build(of_runtime(config)?, &self.http).map_err(fault),
+            Some(config) => provider::build(of_runtime(config, &self.root)?, &self.http).map_err(fault),
             None => Ok(Arc::new(DemoProvider::new())),
         })?;
         Ok(BoundModel { name: format!("{provider}/{model}"), provider: made, model })
@@ -172,8 +179,8 @@ impl Models {
         if let Some(embedder) = made.get(name) {
             return Ok(BoundEmbedder { embedder: Arc::clone(embedder), notice });
         }
-        let embedder =
-            embeddings::build(EmbeddingsConfig::new(of_runtime(config)?, model), &self.http).map_err(fault)?;
+        let embedder = embeddings::build(EmbeddingsConfig::new(of_runtime(config, &self.root)?, model), &self.http)
+            .map_err(fault)?;
         made.insert(name.to_owned(), Arc::clone(&embedder));
         Ok(BoundEmbedder { embedder, notice })
     }
@@ -229,17 +236,6 @@ fn unset(variable: &str) -> NameFault {
         message: format!("the variable `{variable}` of the embedder's key is not set; recall goes by words alone"),
         help: Some(format!("set {variable} before starting")),
     }
-}
-
-fn of_runtime(config: &ProviderConfig) -> Result<provider::ProviderConfig, NameFault> {
-    let mut made = provider::ProviderConfig::new(&config.name, dialect(&config.dialect)?, &config.base_url);
-    made.stream = config.stream;
-    made.key = match &config.key {
-        ProviderKey::None => Key::None,
-        ProviderKey::Set(secret) => Key::Value(secret.expose().to_owned()),
-        ProviderKey::Missing { variable } => Key::Missing { variable: variable.clone() },
-    };
-    Ok(made)
 }
 
 fn dialect(name: &str) -> Result<Dialect, NameFault> {

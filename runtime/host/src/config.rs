@@ -14,7 +14,7 @@ pub use project::{AgentFile, ProjectFiles, ReadFailure, read_config, read_file, 
 pub use registry::{LoadedRegistry, RegistryLine, load_registry};
 pub use runtime::{
     Auth, Limits, Listener, LoadedRuntime, McpReach, McpServer, ObservabilityConfig, Proof, ProviderConfig,
-    ProviderKey, ReloadConfig, RuntimeConfig, Setting, StorageConfig, Token, is_open, load_runtime,
+    ProviderKey, ProxyConfig, Reach, ReloadConfig, RuntimeConfig, Setting, StorageConfig, Token, is_open, load_runtime,
 };
 pub use secret::Secret;
 

@@ -16,7 +16,7 @@ fn models(toml: &str) -> Models {
     let text = format!("[project]\nname = \"t\"\n{toml}");
     let loaded = load_runtime(text.as_bytes(), &|name| (name == "SET_KEY").then(|| "sk-1".to_owned()));
     let config = loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.problems));
-    Models::new(&config, Arc::new(TestClock::default()), Arc::new(RandomIds))
+    Models::new(std::path::Path::new("/nowhere"), &config, Arc::new(TestClock::default()), Arc::new(RandomIds))
 }
 
 const TWO: &str = r#"
@@ -93,6 +93,28 @@ fn a_provider_whose_dialect_makes_no_vectors_is_no_embedder() {
     let fault = models.embedder("a/x").err().expect("no embedder");
     assert_eq!(fault.code, "unknown_embedder");
     assert!(fault.message.contains("`a/x`") && fault.message.contains("`anthropic`"), "{}", fault.message);
+}
+
+fn made(keys: &str) -> Result<(), String> {
+    let models = models(&format!("[models.providers.p]\nbase_url = \"https://h.example/v1\"\n{keys}"));
+    models
+        .resolve(&named("p/x"))
+        .map(|_| ())
+        .map_err(|fault| format!("{} / {}", fault.message, fault.help.unwrap_or_default()))
+}
+
+#[test]
+fn the_way_to_a_provider_is_checked_when_it_is_made() {
+    let all = "connect_timeout = \"2s\"\nfirst_token_timeout = \"90s\"\nidle_timeout = \"20s\"\nproxy = \"http://me:word@p.example:3128\"\nbreaker_failures = 0\nbreaker_rest = \"1m\"\n";
+    assert_eq!(made(all), Ok(()));
+    assert_eq!(made("proxy = \"none\"\n"), Ok(()));
+    let missing = made("ca_file = \"config/our-ca.pem\"\n").expect_err("no file");
+    assert!(missing.contains("`ca_file` of provider `p`, config/our-ca.pem, cannot be read"), "{missing}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("ca.pem");
+    std::fs::File::create_new(&file).expect("a file");
+    let empty = made(&format!("ca_file = \"{}\"\n", file.display())).expect_err("nothing in it");
+    assert!(empty.contains("provider `p`") && empty.contains("no readable PEM certificate"), "{empty}");
 }
 
 fn fault(choice: &ModelChoice) -> (&'static str, String) {

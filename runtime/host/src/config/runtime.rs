@@ -92,6 +92,39 @@ pub struct ProviderConfig {
     pub key: ProviderKey,
     /// Whether answers are asked for as a stream.
     pub stream: bool,
+    /// The way to it and its limits.
+    pub reach: Reach,
+}
+
+/// The way to a provider, and how long it may take; what is not written has the provider room's default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// For making a connection.
+    pub connect: Option<Duration>,
+    /// From sending a request to the first piece of its answer.
+    pub first_token: Option<Duration>,
+    /// Between two pieces of an answer.
+    pub idle: Option<Duration>,
+    /// A PEM file of authorities trusted beside the system's. Relative to the root, or absolute.
+    pub ca_file: Option<PathBuf>,
+    /// Through which proxy.
+    pub proxy: ProxyConfig,
+    /// Failures in a row after which it is left alone; 0: never.
+    pub breaker_failures: Option<u32>,
+    /// For how long.
+    pub breaker_rest: Option<Duration>,
+}
+
+/// Through which proxy a provider is reached.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ProxyConfig {
+    /// As the environment says.
+    #[default]
+    System,
+    /// Through none.
+    Direct,
+    /// Through this one; may hold credentials.
+    Through(Secret),
 }
 
 /// A provider's key.

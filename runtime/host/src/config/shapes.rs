@@ -80,6 +80,31 @@ static PROVIDER: TableShape = TableShape::closed(&[
     Key::new("api_key", "The key, as \"${NAME}\"; better use api_key_env.", Shape::Rule(&NOT_EMPTY)),
     Key::new("stream", "false: answers are asked for whole, for servers that cannot stream.", Shape::Bool)
         .default("true"),
+    Key::new("connect_timeout", "For making a connection.", Shape::Rule(&DURATION)).default("\"10s\""),
+    Key::new(
+        "first_token_timeout",
+        "From sending a request to the first piece of its answer; five times as long where answers come whole.",
+        Shape::Rule(&DURATION),
+    )
+    .default("\"60s\""),
+    Key::new("idle_timeout", "Between two pieces of an answer.", Shape::Rule(&DURATION)).default("\"60s\""),
+    Key::new(
+        "ca_file",
+        "A PEM file with certificate authorities trusted beside the system's; relative to the project's folder.",
+        Shape::Rule(&NOT_EMPTY),
+    ),
+    Key::new(
+        "proxy",
+        "The proxy's address, or \"none\"; left out: HTTPS_PROXY, HTTP_PROXY and NO_PROXY, and loopback directly.",
+        Shape::Rule(&PROXY),
+    ),
+    Key::new(
+        "breaker_failures",
+        "Failures in a row after which it is not asked for a while; 0: never.",
+        Shape::Integer(0, 1_000_000),
+    )
+    .default("5"),
+    Key::new("breaker_rest", "How long it is not asked then.", Shape::Rule(&DURATION)).default("\"30s\""),
 ]);
 
 static AUTH: TableShape = TableShape::closed(&[
@@ -274,6 +299,20 @@ static PROVIDER_NAME: TextRule = TextRule {
         "demo" => Err(Fault::new("is built in and cannot be a provider of yours").help("take another name")),
         name if is_word(name) => Ok(()),
         _ => Err(Fault::new("is no provider's name").help("names hold letters, digits, `_`, `.` and `-`")),
+    },
+};
+
+static PROXY: TextRule = TextRule {
+    noun: "a proxy such as `\"http://proxy.example:3128\"`, or `\"none\"`",
+    code: "bad_proxy",
+    pattern: "^(none|https?://[^\\s/?#\\u0000-\\u001f]+/?)$",
+    check: |text| {
+        let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+        let rest = rest.map(|rest| rest.strip_suffix('/').unwrap_or(rest));
+        let strange = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | '?' | '#');
+        let legal = text == "none" || rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(strange));
+        let fault = || Fault::new("is no proxy").help("write \"http://HOST:PORT\", \"https://HOST:PORT\" or \"none\"");
+        if legal { Ok(()) } else { Err(fault()) }
     },
 };
 

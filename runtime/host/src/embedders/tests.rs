@@ -22,7 +22,8 @@ api_key_env = "UNSET_KEY"
 fn named(root: &Path) -> NamedEmbedders {
     let loaded = load_runtime(PROVIDERS.as_bytes(), &|_| None);
     let config = loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.problems));
-    let models = Models::new(&config, Arc::new(TestClock::default()), Arc::new(RandomIds));
+    let models =
+        Models::new(std::path::Path::new("/nowhere"), &config, Arc::new(TestClock::default()), Arc::new(RandomIds));
     NamedEmbedders::new(Arc::new(Embedders::new(root)), Arc::new(models))
 }
 

@@ -1,3 +1,5 @@
+mod ways;
+
 use roster_testkit::clock::TestClock;
 use roster_testkit::ids::TestIds;
 

@@ -12,8 +12,8 @@ use roster_engine::memory::recall::DEFAULT_BUDGET;
 use roster_model::id::ResourceId;
 
 use super::{
-    Auth, Limits, Listener, ObservabilityConfig, Proof, ProviderConfig, ProviderKey, ReloadConfig, RuntimeConfig,
-    StorageConfig, Token, is_open, mcp,
+    Auth, Limits, Listener, ObservabilityConfig, Proof, ProviderConfig, ProviderKey, ProxyConfig, Reach, ReloadConfig,
+    RuntimeConfig, StorageConfig, Token, is_open, mcp,
 };
 use crate::config::models::{ModelFault, ModelNames};
 use crate::config::secret::{CREDENTIALS, CREDENTIALS_HELP, Secret, has_credentials};
@@ -197,7 +197,24 @@ fn provider_of(
         base_url: table.text("base_url")?.trim_end_matches('/').to_owned(),
         key,
         stream: table.flag("stream").unwrap_or(true),
+        reach: reach(table),
     })
+}
+
+fn reach(table: View<'_, '_>) -> Reach {
+    Reach {
+        connect: table.duration("connect_timeout"),
+        first_token: table.duration("first_token_timeout"),
+        idle: table.duration("idle_timeout"),
+        ca_file: table.text("ca_file").map(PathBuf::from),
+        proxy: match table.text("proxy") {
+            None => ProxyConfig::System,
+            Some("none") => ProxyConfig::Direct,
+            Some(address) => ProxyConfig::Through(Secret::new(address)),
+        },
+        breaker_failures: table.count("breaker_failures"),
+        breaker_rest: table.duration("breaker_rest"),
+    }
 }
 
 fn credentials(table: View<'_, '_>, checker: &mut Checker<'_>) {

@@ -123,6 +123,8 @@ fn providers_and_their_keys() {
     check(&format!("{base}api_key = \"${{KEY_A}}\"\n"), &[], true);
     check(&format!("{base}api_key = \"sk-1\"\napi_key_env = \"KEY_A\"\n"), &["5:1 conflict"], false);
     check(&format!("{base}dialect = \"claude\"\n"), &["5:11 unknown_value"], false);
+    check(&format!("{base}proxy = \"p.example:3128\"\n"), &["5:9 bad_proxy"], false);
+    check(&format!("{base}idle_timeout = \"0s\"\nca_file = \"\"\n"), &["5:16 bad_duration", "6:11 empty"], false);
     check("[models.providers.demo]\nbase_url = \"http://h\"\n", &["3:19 bad_provider"], false);
     check("[models.providers.p]\n", &["3:1 missing_key"], false);
 }
