@@ -9,6 +9,7 @@ mod erase;
 mod import;
 mod models;
 mod new_agent;
+mod new_plugin;
 mod progress;
 mod reload;
 mod running;
@@ -116,6 +117,8 @@ enum Command {
 enum New {
     /// Writes `agents/ID.toml` and its line in the registry.
     Agent(NewAgentArgs),
+    /// Writes `plugins/NAME/`, a plugin to start from.
+    Plugin(NewPluginArgs),
 }
 
 /// What can be asked of one agent of a runtime that serves.
@@ -253,6 +256,29 @@ struct NewAgentArgs {
     model: String,
 }
 
+/// Which plugin to make.
+#[derive(Debug, Args)]
+struct NewPluginArgs {
+    /// Its name: a lowercase letter, then lowercase letters, digits and `-`.
+    name: String,
+    /// What it is written in.
+    #[arg(long, value_enum, default_value_t, value_name = "LANGUAGE")]
+    lang: PluginLanguage,
+    /// The folder runtime/sdk of Roster's sources [default: looked for in the project and above this binary].
+    #[arg(long, value_name = "DIR")]
+    sdk: Option<PathBuf>,
+}
+
+/// What a plugin can be started in.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PluginLanguage {
+    /// A crate over roster-sdk.
+    #[default]
+    Rust,
+    /// One file and a Makefile, against roster_plugin.h.
+    C,
+}
+
 /// How to talk.
 #[derive(Debug, Args)]
 struct ChatArgs {
@@ -308,6 +334,7 @@ impl Cli {
             Command::Serve(_) => Ok(Exit::Good),
             Command::Check(args) => check::run(root, &args),
             Command::New { what: New::Agent(args) } => new_agent::run(root, &args),
+            Command::New { what: New::Plugin(args) } => new_plugin::run(root, &args),
             Command::Chat(args) => chat::run(root, &args),
             Command::Agents { format, what } => agents::run(root, format, what.as_ref()),
             Command::Reload => reload::run(root),

@@ -28,7 +28,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("embed", &["model"]),
     ("plugin", &["model", "abi"]),
     ("mcp", &["model"]),
-    ("host", &["model", "engine", "storage", "provider", "tools", "embed", "plugin", "mcp", "server"]),
+    ("host", &["model", "abi", "engine", "storage", "provider", "tools", "embed", "plugin", "mcp", "server"]),
     ("bench", &["model", "testkit", "storage"]),
 ];
 
