@@ -20,8 +20,8 @@ pub mod units;
 pub mod view;
 
 pub use agent::{
-    Definition, MemoryConfig, ModelChoice, ModelTable, OnDisconnect, RecallConfig, Scope, ToolSettings, WindowConfig,
-    WorkingConfig, WorkingForm, fingerprint_of,
+    Definition, MemoryConfig, ModelChoice, ModelTable, OnDisconnect, OnProcessorError, RecallConfig, Scope,
+    ToolSettings, WindowConfig, WorkingConfig, WorkingForm, fingerprint_of,
 };
 pub use lines::Lines;
 pub use load::{DEFAULT_RESOURCE, Instructions, Loaded, Unreadable, load_agent};

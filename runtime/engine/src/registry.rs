@@ -12,7 +12,7 @@ mod remote;
 mod resolve;
 mod snapshot;
 
-pub use catalog::{BoundEmbedder, BoundModel, Catalog, EmbedderSource, ModelSource, NameFault};
+pub use catalog::{BoundEmbedder, BoundModel, Catalog, EmbedderSource, ModelSource, NameFault, ProcessorSource};
 pub use control::{AdminEvent, Control, ControlError};
 pub use diff::{Change, ChangeKind, keys as differing_keys};
 pub use prepare::{Candidate, Prepared, check_names, prepare};

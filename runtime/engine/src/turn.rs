@@ -14,6 +14,7 @@ mod lock;
 mod open;
 mod orchestrate;
 mod pattern;
+mod process;
 mod request;
 mod run;
 mod running;

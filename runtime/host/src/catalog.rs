@@ -14,6 +14,7 @@ use roster_engine::tool::Schemas;
 use roster_model::embedder::{EmbedErrorKind, Embedder};
 use roster_model::housekeeping::SessionStore;
 use roster_model::id::IdSource;
+use roster_model::processor::Processor;
 use roster_model::provider::Provider;
 use roster_model::source::ToolSource;
 use roster_model::time::Clock;
@@ -58,6 +59,7 @@ pub fn catalog(
         servers,
         embedders: Arc::new(NamedEmbedders::new(embedders, Arc::clone(&models))),
         models,
+        processors: Arc::new(BTreeMap::<String, Arc<dyn Processor>>::new()),
         revision: 1,
         schemas: Schemas::default(),
     })

@@ -2,7 +2,7 @@
 //!
 //! What is *not* here: input or output, clocks, an async runtime, TOML, HTTP, SQL. Everything another room needs in
 //! order to talk about agents, threads and turns is here, and the whole can be read in twenty minutes. Reading order:
-//! [`id`], [`time`], [`message`], [`tool`], [`source`], [`provider`], [`embedder`], [`storage`], [`suspension`], [`working`],
+//! [`id`], [`time`], [`message`], [`tool`], [`source`], [`processor`], [`provider`], [`embedder`], [`storage`], [`suspension`], [`working`],
 //! [`recall`], [`housekeeping`], [`feed`], [`ledger`], [`observation`], [`words`].
 
 pub mod embedder;
@@ -12,6 +12,7 @@ pub mod id;
 pub mod ledger;
 pub mod message;
 pub mod observation;
+pub mod processor;
 pub mod provider;
 pub mod recall;
 pub mod source;

@@ -34,6 +34,10 @@ pub struct Definition {
     pub tools: Vec<String>,
     /// Settings by the name written in `tools`.
     pub tool_settings: IndexMap<String, ToolSettings>,
+    /// Processors by the names written, `plugin:component`, in their order.
+    pub processors: Vec<String>,
+    /// What happens when one of them fails.
+    pub on_processor_error: OnProcessorError,
     /// Agents it may call.
     pub agents: Vec<AgentId>,
     /// How it works with them and others; `None`: its model calls `agents` as it likes.
@@ -96,6 +100,16 @@ pub enum OnDisconnect {
     Cancel,
     /// The turn goes on to its end.
     Finish,
+}
+
+/// What happens when a processor fails.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnProcessorError {
+    /// The turn fails: nothing passes unseen.
+    #[default]
+    Fail,
+    /// It goes on as if the processor were not there.
+    Pass,
 }
 
 /// The `[memory]` of a definition. Also what a memory factory is given.

@@ -62,6 +62,18 @@ pub static AGENT: TableShape = TableShape::closed(&[
             Shape::List(&ListShape { item: Shape::Rule(&AGENT_ID), least: 0, unique: true }),
         )
         .default("[]"),
+        Key::new(
+            "processors",
+            "Processors of plugins that see what is said on its way to the model and back, in this order: \"plugin:component\".",
+            Shape::List(&ListShape { item: Shape::Rule(&PROCESSOR_NAME), least: 0, unique: true }),
+        )
+        .default("[]"),
+        Key::new(
+            "on_processor_error",
+            "What becomes of a turn when a processor fails. pass: it goes on as if the processor were not there.",
+            Shape::Choice(&[("fail", Status::Built), ("pass", Status::Built)]),
+        )
+        .default("\"fail\""),
         Key::new("max_steps", "The most model calls in one turn.", Shape::Integer(1, 100)).default("5"),
         Key::new("enabled", "false: registered, but not served.", Shape::Bool).default("true"),
         Key::new(
@@ -242,6 +254,17 @@ static TOOL_NAME: TextRule = TextRule {
         };
         let help = "write \"name\" (built in), \"plugin:tool\", \"mcp:server/tool\" or \"mcp:server/*\"";
         if legal { Ok(()) } else { Err(Fault::new("is no tool's name").help(help)) }
+    },
+};
+
+static PROCESSOR_NAME: TextRule = TextRule {
+    noun: "a processor's name such as `\"pii-guard:mask\"`",
+    code: "bad_processor",
+    pattern: "^(?!mcp:)[A-Za-z0-9_][A-Za-z0-9._-]*:[A-Za-z0-9_][A-Za-z0-9._-]*$",
+    check: |text| {
+        let legal =
+            text.split_once(':').is_some_and(|(plugin, name)| plugin != "mcp" && is_word(plugin) && is_word(name));
+        if legal { Ok(()) } else { Err(Fault::new("is no processor's name").help("write \"plugin:component\"")) }
     },
 };
 

@@ -7,7 +7,7 @@ use roster_model::id::{AgentId, ResourceId};
 use roster_model::provider::{ModelSettings, ToolChoice};
 use toml::de::DeValue;
 
-use super::agent::{Definition, ModelChoice, ModelTable, OnDisconnect, ToolSettings, fingerprint_of};
+use super::agent::{Definition, ModelChoice, ModelTable, OnDisconnect, OnProcessorError, ToolSettings, fingerprint_of};
 use super::keys::{AGENT, TOOL_SETTINGS};
 use super::load_memory::{check_working_memory, memory_of};
 use super::orchestration::{check_orchestration, orchestration_of};
@@ -209,6 +209,7 @@ fn positions(file: &str, text: &str, root: View<'_, '_>) -> Positions {
         tools: spans("tools"),
         agents: spans("agents"),
         stages: stage_agents(root),
+        processors: spans("processors"),
         tool_settings: root.table("tool_settings").map(settings_positions).unwrap_or_default(),
     }
 }
@@ -245,6 +246,11 @@ fn build(root: View<'_, '_>, file: &str, text: &str, words: Words) -> Option<Def
         tool_settings: root.table("tool_settings").map(tool_settings_of).unwrap_or_default(),
         agents: root.texts("agents").into_iter().filter_map(|(name, _)| AgentId::new(name).ok()).collect(),
         orchestration: orchestration_of(root),
+        processors: root.texts("processors").into_iter().map(|(name, _)| name.to_owned()).collect(),
+        on_processor_error: match root.text("on_processor_error") {
+            Some("pass") => OnProcessorError::Pass,
+            _ => OnProcessorError::Fail,
+        },
         max_steps: root.count("max_steps").unwrap_or(5),
         enabled: root.flag("enabled").unwrap_or(true),
         on_disconnect: match root.text("on_disconnect") {

@@ -28,6 +28,8 @@ pub struct Positions {
     pub agents: Vec<Range<usize>>,
     /// The agents of the stages, in the order of `Orchestration::stages`.
     pub stages: Vec<Range<usize>>,
+    /// In the order of `Definition::processors`.
+    pub processors: Vec<Range<usize>>,
     /// In the order of `Definition::tool_settings`.
     pub tool_settings: Vec<SettingsPositions>,
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use roster_model::embedder::Embedder;
+use roster_model::processor::Processor;
 use roster_model::provider::Provider;
 use roster_model::source::ToolSource;
 use roster_model::tool::ToolMaker;
@@ -92,6 +93,30 @@ impl EmbedderSource for BTreeMap<String, Arc<dyn Embedder>> {
     }
 }
 
+/// Turns a processor's name (`plugin:component`) into a processor. Made by the host.
+pub trait ProcessorSource: Send + Sync + 'static {
+    /// Resolves a name. A processor of a plugin that is configured and not there at the moment is one that fails: an
+    /// agent is never served without a guard it names.
+    ///
+    /// # Errors
+    /// [`NameFault`] for a name that can stand for nothing.
+    fn resolve(&self, name: &str) -> Result<Arc<dyn Processor>, NameFault>;
+}
+
+/// A fixed list of processors.
+impl ProcessorSource for BTreeMap<String, Arc<dyn Processor>> {
+    fn resolve(&self, name: &str) -> Result<Arc<dyn Processor>, NameFault> {
+        self.get(name).cloned().ok_or_else(|| NameFault {
+            code: "unknown_processor",
+            message: format!("unknown processor `{name}`"),
+            help: Some(match suggest(name, self.keys().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "processors come from plugins: name one under [plugins] in config/runtime.toml".to_owned(),
+            }),
+        })
+    }
+}
+
 /// Everything names can stand for. Definitions hold only the names.
 pub struct Catalog {
     /// Memory factories.
@@ -104,6 +129,8 @@ pub struct Catalog {
     pub models: Arc<dyn ModelSource>,
     /// Embedders.
     pub embedders: Arc<dyn EmbedderSource>,
+    /// Processors.
+    pub processors: Arc<dyn ProcessorSource>,
     /// Changes whenever something an agent may be bound to changes: agents assembled from another revision are
     /// assembled anew.
     pub revision: u64,

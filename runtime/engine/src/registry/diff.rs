@@ -79,6 +79,8 @@ pub fn keys(a: &Definition, b: &Definition) -> Vec<&'static str> {
         ("resource", a.resource != b.resource),
         ("tools", a.tools != b.tools),
         ("tool_settings", a.tool_settings != b.tool_settings),
+        ("processors", a.processors != b.processors),
+        ("on_processor_error", a.on_processor_error != b.on_processor_error),
         ("agents", a.agents != b.agents),
         ("max_steps", a.max_steps != b.max_steps),
         ("enabled", a.enabled != b.enabled),

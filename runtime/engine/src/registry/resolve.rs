@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use roster_model::embedder::Embedder;
 use roster_model::id::AgentId;
+use roster_model::processor::Processor;
 use roster_model::tool::SettingsError;
 
 use super::catalog::{BoundEmbedder, BoundModel, Catalog};
@@ -32,6 +33,8 @@ pub(super) struct Resolved {
     pub models: Vec<BoundModel>,
     /// Its tools.
     pub tools: ToolBox,
+    /// Its processors by name, in order.
+    pub processors: Vec<(String, Arc<dyn Processor>)>,
     /// The factory to call at registration.
     pub factory: Option<Arc<dyn MemoryFactory>>,
     /// Who makes vectors for recall, where it is configured.
@@ -57,6 +60,7 @@ pub(super) fn resolve(
     let mut unbound = tools(definition, positions, catalog, &mut problems, &mut warnings);
     unbound.extend(agents(definition, positions, roll, &mut problems));
     unbound.extend(working_memory(definition, positions, &mut problems));
+    let processors = processors(definition, positions, catalog, &mut problems);
     let embedder = embedder(definition, positions, catalog, &mut problems, &mut warnings);
     if !problems.is_empty() {
         return Err(problems);
@@ -65,7 +69,27 @@ pub(super) fn resolve(
         let message = format!("the schema of tool `{tool}` cannot be used: {fault}");
         vec![positions.error("tool_schema", None, message)]
     })?;
-    Ok(Resolved { models, tools, factory, embedder, warnings })
+    Ok(Resolved { models, tools, processors, factory, embedder, warnings })
+}
+
+fn processors(
+    definition: &Definition,
+    positions: &Positions,
+    catalog: &Catalog,
+    problems: &mut Vec<Problem>,
+) -> Vec<(String, Arc<dyn Processor>)> {
+    let mut bound = Vec::new();
+    for (at, name) in definition.processors.iter().enumerate() {
+        match catalog.processors.resolve(name) {
+            Ok(processor) => bound.push((name.clone(), processor)),
+            Err(fault) => {
+                let mut problem = positions.error(fault.code, positions.processors.get(at).cloned(), fault.message);
+                problem.help = fault.help;
+                problems.push(problem);
+            }
+        }
+    }
+    bound
 }
 
 /// Who makes vectors for the agent's recall.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use roster_model::id::AgentId;
+use roster_model::processor::Processor;
 use serde::Serialize;
 
 use crate::definition::{Definition, Problem};
@@ -20,6 +21,8 @@ pub struct Agent {
     pub models: Vec<BoundModel>,
     /// Its tools under the names the model sees.
     pub tools: ToolBox,
+    /// What sees what is said on its way, by name, in the order of the definition.
+    pub processors: Vec<(String, Arc<dyn Processor>)>,
     /// Its memory; `None` means none at all.
     pub memory: Option<Memory>,
     /// The generation in which this version was first published.

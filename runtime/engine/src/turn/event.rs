@@ -130,6 +130,10 @@ pub enum FailureKind {
     Cancelled,
     /// A sub-agent tree used up its budget of model calls.
     Budget,
+    /// A processor ended the turn on purpose.
+    Blocked,
+    /// A processor failed, and the definition lets nothing pass it unseen.
+    Processor,
     /// Ours.
     Internal,
 }

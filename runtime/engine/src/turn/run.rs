@@ -20,6 +20,7 @@ use super::event::{Failure, FailureKind, FinishReason, TurnEvent};
 use super::lease;
 use super::lock::Held;
 use super::orchestrate::{self, Lineage};
+use super::process;
 use super::request::TurnRequest;
 use super::running::Place;
 use super::services::{Services, TurnRefused, TurnStream};
@@ -229,9 +230,11 @@ impl Turn {
         let outcome = self
             .within(async {
                 self.emit(started).await;
+                process::input(self, &mut context).await?;
                 self.work(&mut context, &mut answer, trace).await
             })
             .await;
+        let outcome = process::output(self, outcome, &mut answer).await;
         let calls = std::mem::take(&mut answer.model_calls);
         let model = calls.last().map(|call| call.model.clone());
         let closed = self.close(outcome, answer).await.map(|done| Done { model, ..done });

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use roster_model::message::ToolCall;
+use roster_model::message::{Part, ToolCall};
 use roster_model::provider::{
     Attempts, Circuit, Delta, DeltaStream, ProviderError, ProviderErrorKind, StopReason, Usage,
 };
@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::answer::{Answer, OpenCall};
 use super::context::Context;
 use super::event::{Failure, TurnEvent};
+use super::process::{self, Pieces};
 use super::run::Turn;
 use crate::registry::BoundModel;
 use crate::trace::{OpenSpan, TraceContext};
@@ -34,6 +35,7 @@ struct Begun {
 async fn open(
     turn: &Turn,
     context: &Context,
+    said: &[Part],
     answer: &mut Answer,
     trace: &TraceContext,
 ) -> Result<Begun, ProviderError> {
@@ -45,7 +47,7 @@ async fn open(
         let mut span = trace.open("chat", &bound.model);
         span.set("gen_ai.provider.name", bound.provider.name());
         span.set("gen_ai.request.model", bound.model.as_str());
-        let completion = context.completion(agent, &bound.model, &answer.parts);
+        let completion = context.completion(agent, &bound.model, said);
         let attempts = Arc::clone(&completion.attempts);
         let begun = first_delta(bound, completion).await;
         note_attempts(turn, bound, &attempts, &mut span);
@@ -123,11 +125,12 @@ pub(super) async fn run(
     trace: &TraceContext,
 ) -> Result<Step, Failure> {
     answer.begin_step();
-    let mut begun = open(turn, context, answer, trace).await?;
+    let said = process::fed(turn, &answer.parts).await?.into_owned();
+    let mut begun = open(turn, context, &said, answer, trace).await?;
     let read = read(turn, answer, &mut begun).await;
     let (outcome, usage) = match &read {
         Ok((_, usage)) => ("ok", *usage),
-        Err(error) => (error.kind.code(), error.usage),
+        Err(broken) => (broken.code(), broken.usage()),
     };
     answer.spend(usage);
     note_usage(&mut begun.span, usage);
@@ -139,7 +142,45 @@ pub(super) async fn run(
     Ok(step)
 }
 
-async fn read(turn: &Turn, answer: &mut Answer, begun: &mut Begun) -> Result<(Step, Usage), ProviderError> {
+/// Why an answer was not read to its end.
+enum Broken {
+    Model(ProviderError),
+    Processor(Failure),
+}
+
+impl Broken {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Model(error) => error.kind.code(),
+            Self::Processor(failure) => failure.code,
+        }
+    }
+
+    fn usage(&self) -> Usage {
+        match self {
+            Self::Model(error) => error.usage,
+            Self::Processor(failure) => failure.usage,
+        }
+    }
+}
+
+impl From<ProviderError> for Broken {
+    fn from(error: ProviderError) -> Self {
+        Self::Model(error)
+    }
+}
+
+impl From<Broken> for Failure {
+    fn from(broken: Broken) -> Self {
+        match broken {
+            Broken::Model(error) => error.into(),
+            Broken::Processor(failure) => failure,
+        }
+    }
+}
+
+async fn read(turn: &Turn, answer: &mut Answer, begun: &mut Begun) -> Result<(Step, Usage), Broken> {
+    let mut pieces = Pieces::of(turn);
     let mut open_calls: Vec<OpenCall> = Vec::new();
     let mut delta = std::mem::replace(&mut begun.delta, Delta::Text(String::new()));
     loop {
@@ -147,20 +188,36 @@ async fn read(turn: &Turn, answer: &mut Answer, begun: &mut Begun) -> Result<(St
             if let Some(model) = model {
                 begun.span.set("gen_ai.response.model", model);
             }
+            let rest = pieces.end(turn).await.map_err(Broken::Processor)?;
+            say(turn, answer, rest).await;
             let calls = finish_calls(turn, answer, open_calls).await;
             return Ok((Step { reason, calls }, usage));
         }
         if matches!(delta, Delta::ToolCall { .. }) && open_calls.len() >= MOST_CALLS {
-            return Err(too_much(&format!("more than {MOST_CALLS} tool calls at once")));
+            return Err(too_much(&format!("more than {MOST_CALLS} tool calls at once")).into());
         }
         if !answer.has_room(&delta) {
-            return Err(too_much(&format!("more than {} MiB", MOST_BYTES / (1024 * 1024))));
+            return Err(too_much(&format!("more than {} MiB", MOST_BYTES / (1024 * 1024))).into());
         }
+        let words = match delta {
+            Delta::Text(ref mut piece) => pieces.pass(turn, std::mem::take(piece)).await,
+            Delta::ToolArguments { .. } => Ok(String::new()),
+            _ => pieces.end(turn).await,
+        };
+        say(turn, answer, words.map_err(Broken::Processor)?).await;
         take(turn, answer, &mut open_calls, delta).await;
         delta = match begun.stream.next().await {
             Some(next) => next?,
-            None => return Err(no_end()),
+            None => return Err(no_end().into()),
         };
+    }
+}
+
+/// Words that may go on.
+async fn say(turn: &Turn, answer: &mut Answer, words: String) {
+    if !words.is_empty() {
+        answer.text(&words);
+        turn.emit(TurnEvent::Text(words)).await;
     }
 }
 
@@ -177,10 +234,6 @@ pub(super) fn note_usage(span: &mut OpenSpan, usage: Usage) {
 
 async fn take(turn: &Turn, answer: &mut Answer, open_calls: &mut Vec<OpenCall>, delta: Delta) {
     match delta {
-        Delta::Text(piece) => {
-            answer.text(&piece);
-            turn.emit(TurnEvent::Text(piece)).await;
-        }
         Delta::Reasoning(piece) => {
             answer.reasoning(&piece);
             turn.emit(TurnEvent::Reasoning(piece)).await;
@@ -197,7 +250,7 @@ async fn take(turn: &Turn, answer: &mut Answer, open_calls: &mut Vec<OpenCall>, 
                 turn.emit(TurnEvent::ToolArguments { id: open.id.clone(), fragment }).await;
             }
         }
-        Delta::End { .. } => {}
+        Delta::Text(_) | Delta::End { .. } => {}
     }
 }
 

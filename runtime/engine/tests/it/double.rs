@@ -29,6 +29,7 @@ use tokio_util::task::TaskTracker;
 use crate::embedder::Words;
 pub use crate::model::{Model, Say, calls, end, text};
 use crate::pay::PayMaker;
+use crate::processors::processors;
 
 struct Models(Arc<Model>);
 
@@ -136,6 +137,7 @@ impl World {
             tools: ["pay", "look"].map(|name| (name.to_owned(), Arc::new(maker.clone()) as Arc<dyn ToolMaker>)).into(),
             models: Arc::new(Models(Arc::clone(&model))),
             embedders: Arc::new(embedders.clone()),
+            processors: Arc::new(processors()),
             revision: 1,
             schemas: Schemas::default(),
         };

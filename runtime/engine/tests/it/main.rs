@@ -9,6 +9,7 @@ mod histories;
 mod model;
 mod pattern;
 mod pay;
+mod processors;
 mod recall;
 mod registry;
 mod servers;

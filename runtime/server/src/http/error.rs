@@ -220,7 +220,8 @@ fn status_of(kind: FailureKind) -> StatusCode {
         FailureKind::Timeout => StatusCode::GATEWAY_TIMEOUT,
         FailureKind::Cancelled => StatusCode::SERVICE_UNAVAILABLE,
         // The same request would end the same way: no 5xx, which clients try again.
-        FailureKind::Budget => StatusCode::UNPROCESSABLE_ENTITY,
+        FailureKind::Budget | FailureKind::Blocked => StatusCode::UNPROCESSABLE_ENTITY,
+        FailureKind::Processor => StatusCode::BAD_GATEWAY,
         FailureKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

@@ -185,6 +185,7 @@ fn catalog(model: &Arc<Model>, store: &Arc<dyn SessionStore>) -> Catalog {
         tools: BTreeMap::from([("add".to_owned(), add)]),
         models: Arc::new(Models(Arc::clone(model))),
         embedders: Arc::new(BTreeMap::from([("letters".to_owned(), letters)])),
+        processors: Arc::new(BTreeMap::<String, Arc<dyn roster_model::processor::Processor>>::new()),
         revision: 1,
         schemas: Schemas::default(),
     }

@@ -1,0 +1,139 @@
+//! Where the agent's processors see what is said: before each model call, with each piece of its words, and before the
+//! answer is stored. They run in the order of the definition.
+
+use std::borrow::Cow;
+
+use roster_model::message::{Part, Role};
+use roster_model::processor::{Passed, Piece, Processor, ProcessorContext, ProcessorError, Row, Stage};
+use serde_json::Value;
+
+use super::answer::Answer;
+use super::context::Context;
+use super::event::{Failure, FailureKind, FinishReason};
+use super::run::Turn;
+use crate::definition::OnProcessorError;
+
+/// What the processors hold back of the words that are being said: one state each.
+pub(super) struct Pieces {
+    states: Vec<Value>,
+    /// Words went in, and the end was not told yet.
+    open: bool,
+}
+
+fn context(turn: &Turn) -> ProcessorContext {
+    let agent = turn.request.agent.definition.id.clone();
+    ProcessorContext { agent, turn: turn.id.clone(), key: turn.request.key.clone() }
+}
+
+/// A failure that ends the turn; none when the definition lets what a processor cannot handle pass.
+fn failed(turn: &Turn, name: &str, error: ProcessorError) -> Option<Failure> {
+    match error {
+        ProcessorError::Blocked(reason) => Some(Failure::new(FailureKind::Blocked, "processor_blocked", reason)),
+        ProcessorError::Failed(message) => {
+            let definition = &turn.request.agent.definition;
+            let passes = definition.on_processor_error == OnProcessorError::Pass;
+            tracing::warn!(agent = %definition.id, turn = %turn.id, processor = name, passes, message, "processor failed");
+            let told = format!("the processor `{name}` failed, and nothing passes it unseen");
+            (!passes).then(|| Failure::new(FailureKind::Processor, "processor_failed", told))
+        }
+    }
+}
+
+/// As many rows, with the same roles: nothing may be slipped in or lost.
+fn fits(before: &[Row], after: &[Row]) -> bool {
+    before.len() == after.len() && before.iter().zip(after).all(|(one, other)| one.0 == other.0)
+}
+
+async fn messages(turn: &Turn, stage: Stage, mut rows: Vec<Row>) -> Result<Vec<Row>, Failure> {
+    for (name, processor) in &turn.request.agent.processors {
+        let hooks = processor.hooks();
+        let wanted = if stage == Stage::Input { hooks.input } else { hooks.output };
+        if !wanted || rows.is_empty() {
+            continue;
+        }
+        let given = processor.messages(stage, rows.clone(), context(turn)).await.and_then(|given| {
+            let fault = || ProcessorError::Failed("it gave other messages back than it was given".to_owned());
+            fits(&rows, &given).then_some(given).ok_or_else(fault)
+        });
+        match given {
+            Ok(given) => rows = given,
+            Err(error) => failed(turn, name, error).map_or(Ok(()), Err)?,
+        }
+    }
+    Ok(rows)
+}
+
+/// History and question, as they are fed in every step of the turn.
+pub(super) async fn input(turn: &Turn, context: &mut Context) -> Result<(), Failure> {
+    if !turn.request.agent.processors.is_empty() {
+        context.rows = messages(turn, Stage::Input, std::mem::take(&mut context.rows)).await?;
+    }
+    Ok(())
+}
+
+/// What this turn said so far, with its tools' results, as it is fed in the next step.
+pub(super) async fn fed<'a>(turn: &Turn, said: &'a [Part]) -> Result<Cow<'a, [Part]>, Failure> {
+    if turn.request.agent.processors.is_empty() || said.is_empty() {
+        return Ok(Cow::Borrowed(said));
+    }
+    let rows = messages(turn, Stage::Input, vec![(Role::Assistant, said.to_vec())]).await?;
+    Ok(Cow::Owned(rows.into_iter().flat_map(|(_, parts)| parts).collect()))
+}
+
+/// What is stored of the answer. When that cannot be told, its words are not stored and the turn fails.
+pub(super) async fn output(
+    turn: &Turn,
+    outcome: Result<FinishReason, Failure>,
+    answer: &mut Answer,
+) -> Result<FinishReason, Failure> {
+    if turn.request.agent.processors.is_empty() || answer.parts.is_empty() {
+        return outcome;
+    }
+    match messages(turn, Stage::Output, vec![(Role::Assistant, answer.parts.clone())]).await {
+        Ok(rows) => {
+            answer.parts = rows.into_iter().flat_map(|(_, parts)| parts).collect();
+            outcome
+        }
+        Err(failure) => {
+            answer.parts.retain(|part| !matches!(part, Part::Text { .. } | Part::Reasoning { .. }));
+            outcome.and(Err(failure))
+        }
+    }
+}
+
+impl Pieces {
+    pub(super) fn of(turn: &Turn) -> Self {
+        Self { states: vec![Value::Null; turn.request.agent.processors.len()], open: false }
+    }
+
+    /// What of these words goes on now.
+    pub(super) async fn pass(&mut self, turn: &Turn, text: String) -> Result<String, Failure> {
+        self.open = true;
+        self.through(turn, text, false).await
+    }
+
+    /// What was held back, now that something else than words comes.
+    pub(super) async fn end(&mut self, turn: &Turn) -> Result<String, Failure> {
+        if !std::mem::take(&mut self.open) {
+            return Ok(String::new());
+        }
+        self.through(turn, String::new(), true).await
+    }
+
+    async fn through(&mut self, turn: &Turn, mut text: String, last: bool) -> Result<String, Failure> {
+        for ((name, processor), state) in turn.request.agent.processors.iter().zip(&mut self.states) {
+            if !processor.hooks().chunk || (text.is_empty() && !last) {
+                continue;
+            }
+            let piece = Piece { text: text.clone(), state: std::mem::take(state), last };
+            match processor.piece(piece, context(turn)).await {
+                Ok(Passed { text: on, state: kept }) => {
+                    text = on;
+                    *state = if last { Value::Null } else { kept };
+                }
+                Err(error) => failed(turn, name, error).map_or(Ok(()), Err)?,
+            }
+        }
+        Ok(text)
+    }
+}
