@@ -1,4 +1,5 @@
 //! What a plugin contributes, in the shape the runtime expects it. A bridge holds the plugin, not a generation: calls go
 //! to whatever serves.
 
+pub mod processor;
 pub mod tool;

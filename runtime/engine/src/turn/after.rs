@@ -26,11 +26,11 @@ impl Turn {
     pub(super) fn leave(&self, remembered: Remembered, calls: &[ModelCall], said: Option<&str>) {
         let Some(memory) = self.memory() else { return };
         let feed = self.records(&remembered, calls);
-        let Remembered { first, written, question, vector, .. } = remembered;
+        let Remembered { first, written, question, fed_question, vector, .. } = remembered;
         if let (true, Seq(1), None, Some(said)) =
             (memory.policy.generate_title, first, &self.lineage.parent, said.filter(|said| !said.trim().is_empty()))
         {
-            self.name_thread(memory, title::prompt(&question, said));
+            self.name_thread(memory, title::prompt(fed_question.as_ref().unwrap_or(&question), said));
         }
         self.services.indexer.after(AfterTurn {
             memory: memory.clone(),

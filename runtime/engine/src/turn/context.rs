@@ -34,6 +34,8 @@ pub(super) struct Remembered {
     pub(super) written: usize,
     /// The question's words.
     pub(super) question: String,
+    /// The same as processors made them, where there are any: what models may read.
+    pub(super) fed_question: Option<String>,
     /// Their vector, where one was made.
     pub(super) vector: Option<Vec<f32>>,
 }

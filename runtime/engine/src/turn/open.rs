@@ -83,7 +83,8 @@ impl Turn {
         let written = 1 + seeded.kept.len() + seeded.cut.len();
         let rows = self.rows(&mut feed, recalled, &window, seeded, begun.first, &question);
         feed.limits(policy.window);
-        let remembered = Some(Remembered { feed, first: begun.first, written, question: words, vector });
+        let remembered =
+            Some(Remembered { feed, first: begun.first, written, question: words, fed_question: None, vector });
         let context = Context { system, rows, settings, working, remembered };
         let answer = Answer::after(context.rows(), all_known);
         Ok((context, answer))

@@ -4,12 +4,13 @@
 use std::borrow::Cow;
 
 use roster_model::message::{Part, Role};
-use roster_model::processor::{Passed, Piece, Processor, ProcessorContext, ProcessorError, Row, Stage};
+use roster_model::processor::{Passed, Piece, ProcessorContext, ProcessorError, Row, Stage};
 use serde_json::Value;
 
 use super::answer::Answer;
 use super::context::Context;
 use super::event::{Failure, FailureKind, FinishReason};
+use super::open::text_of;
 use super::run::Turn;
 use crate::definition::OnProcessorError;
 
@@ -63,11 +64,30 @@ async fn messages(turn: &Turn, stage: Stage, mut rows: Vec<Row>) -> Result<Vec<R
     Ok(rows)
 }
 
-/// History and question, as they are fed in every step of the turn.
+/// What stands before the answer, as it is fed in every step of the turn: history and question, and among the system
+/// texts all but the agent's own instructions (what was recalled may hold what was said).
 pub(super) async fn input(turn: &Turn, context: &mut Context) -> Result<(), Failure> {
-    if !turn.request.agent.processors.is_empty() {
-        context.rows = messages(turn, Stage::Input, std::mem::take(&mut context.rows)).await?;
+    if turn.request.agent.processors.is_empty() {
+        return Ok(());
     }
+    let system = std::mem::take(&mut context.system);
+    let count = system.len();
+    let mut rows: Vec<Row> = system.into_iter().map(|text| (Role::System, vec![Part::text(text)])).collect();
+    rows.append(&mut context.rows);
+    let mut rows = messages(turn, Stage::Input, rows).await?;
+    context.rows = rows.split_off(count);
+    context.system = rows.into_iter().map(|(_, parts)| text_of(&parts)).collect();
+    let question = context.rows.iter().rev().find(|(role, _)| *role == Role::User).map(|(_, parts)| text_of(parts));
+    if let Some(remembered) = &mut context.remembered {
+        remembered.fed_question = question;
+    }
+    Ok(())
+}
+
+/// Puts words among what is fed, as the processors make them.
+pub(super) async fn add(turn: &Turn, context: &mut Context, words: String) -> Result<(), Failure> {
+    let row = vec![(Role::User, vec![Part::text(words)])];
+    context.rows.extend(messages(turn, Stage::Input, row).await?);
     Ok(())
 }
 

@@ -177,8 +177,22 @@ async fn words_that_could_not_be_looked_at_are_not_stored() {
     assert_eq!(rows, ["user: hello", "assistant(failed): [error processor_failed]"]);
 }
 
-#[test]
-fn a_processor_nobody_knows_is_a_problem() {
+#[tokio::test]
+async fn the_model_that_names_the_thread_reads_no_more_than_the_one_that_answers() {
+    let memory = "[memory]\nfactory = \"create_memory\"\ngenerate_title = true\n";
+    let file = clerk("\"guard:mask\"", memory).replacen("memory = \"create_memory\"\n", "", 1);
+    let world = World::new(&[&file]);
+    world.model.say(text("your secret is safe"));
+    world.model.say(text("A title"));
+    asked(&world, "my secret").await;
+    world.settled().await;
+    let prompts = world.model.prompts();
+    assert!(prompts.len() == 2 && prompts[1].contains("my ******"), "{prompts:?}");
+    assert!(!prompts.join("").contains("secret"), "{prompts:?}");
+}
+
+#[tokio::test]
+async fn a_processor_nobody_knows_is_a_problem() {
     let world = World::new(&[]);
     world.load(&[&clerk("\"guard:masc\"", "")]);
     let snapshot = world.registry.snapshot();

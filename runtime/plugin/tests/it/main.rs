@@ -10,5 +10,7 @@ mod bytes;
 mod inside;
 mod liar;
 mod outside;
+mod processor;
 mod services;
+mod shipped;
 mod world;

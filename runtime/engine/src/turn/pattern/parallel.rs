@@ -2,7 +2,6 @@
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use roster_model::message::{Part, Role};
 use tokio::sync::Semaphore;
 
 use super::report::StageReport;
@@ -12,6 +11,7 @@ use crate::trace::TraceContext;
 use crate::turn::answer::Answer;
 use crate::turn::context::Context;
 use crate::turn::event::{Failure, FinishReason};
+use crate::turn::process;
 use crate::turn::run::Turn;
 
 /// Stages of one turn at work at once; more wait.
@@ -37,7 +37,7 @@ pub(super) async fn run(
         whole.save(answer).await?;
     }
     whole.somebody_answered()?;
-    context.rows.push((Role::User, vec![Part::text(prompt::to_put_together(&whole.report.stages))]));
+    process::add(turn, context, prompt::to_put_together(&whole.report.stages)).await?;
     let reason = turn.converse(context, answer, trace).await?;
     whole.report.final_draft = answer.last_text();
     whole.say(answer, prompt::notes(&whole.report.stages)).await;
