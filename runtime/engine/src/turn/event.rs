@@ -182,6 +182,11 @@ impl Failure {
         failure.reason = FinishReason::Interrupted;
         failure
     }
+
+    /// Whether the thread was deleted under the turn.
+    pub(super) fn is_of_deleted(&self) -> bool {
+        self.kind == FailureKind::Store(StoreErrorKind::NotFound)
+    }
 }
 
 impl From<ProviderError> for Failure {

@@ -90,7 +90,12 @@ impl Turn {
             self.save_last(None).await.ok();
         }
         let stored = has_row && saved.is_ok();
-        let ended = outcome.and_then(|reason| saved.map(|()| Done { reason, usage, text, model: None }));
+        let ended = match (outcome, saved) {
+            (Ok(reason), Ok(())) => Ok(Done { reason, usage, text, model: None }),
+            // Deleting a conversation cancels its turn: that it is gone is what the client wants to know.
+            (Err(failure), Err(gone)) if failure.kind == FailureKind::Cancelled && gone.is_of_deleted() => Err(gone),
+            (Err(failure), _) | (Ok(_), Err(failure)) => Err(failure),
+        };
         ended.map_err(|mut failure| {
             failure.usage = usage;
             failure.row = stored.then(|| self.message.clone());
@@ -100,7 +105,10 @@ impl Turn {
     }
 
     pub(super) fn store_failed(&self, error: &StoreError) -> Failure {
-        tracing::error!(agent = %self.request.agent.definition.id, turn = %self.id, kind = ?error.kind, %error, "sessions store failed");
-        Failure::from(error)
+        let failure = Failure::from(error);
+        if !failure.is_of_deleted() {
+            tracing::error!(agent = %self.request.agent.definition.id, turn = %self.id, kind = ?error.kind, %error, "sessions store failed");
+        }
+        failure
     }
 }

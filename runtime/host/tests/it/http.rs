@@ -78,6 +78,21 @@ pub async fn post_open(gateway: &str, body: &Value) -> Response {
     client().post(format!("{gateway}/api/chat")).json(body).send().await.expect("an answer")
 }
 
+/// One turn of a runtime that may die meanwhile; the client leaves after so many pieces of the answer, and when nothing
+/// comes any more.
+pub async fn chat_or_not(gateway: &str, body: &Value, pieces: usize) {
+    let asked = async {
+        let mut response = client().post(format!("{gateway}/api/chat")).json(body).send().await?;
+        for _ in 0..pieces {
+            if response.chunk().await?.is_none() {
+                break;
+            }
+        }
+        Ok::<_, reqwest::Error>(())
+    };
+    let _left_or_lost = tokio::time::timeout(Duration::from_secs(1), asked).await;
+}
+
 /// One turn to its end.
 pub async fn chat(roster: &Roster, body: &Value) -> Frames {
     let response = open_chat(roster, body).await;

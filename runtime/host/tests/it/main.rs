@@ -16,6 +16,7 @@ mod backup;
 mod chat;
 mod check;
 mod definitions;
+mod histories;
 mod import;
 mod mcp;
 mod memory;

@@ -13,6 +13,7 @@ use roster_model::message::StoredMessage;
 use roster_model::storage::{NewThread, StoreError, StoreErrorKind, Thread};
 use roster_model::time::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 use super::owner::{self, Asked, Owner};
@@ -78,9 +79,15 @@ impl Filter {
 #[serde(rename_all = "camelCase")]
 struct Answer<'a> {
     thread: WireThread<'a>,
-    cloned_messages: Vec<WireMessage<'a>>,
+    cloned_messages: Vec<Box<RawValue>>,
     message_id_map: Map<String, Value>,
+    /// Messages of the clone that did not fit into the answer; its pages have them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<usize>,
 }
+
+/// Bytes of cloned messages in an answer.
+const MOST_TOLD: usize = 8 << 20;
 
 async fn copy(
     State(app): State<Arc<App>>,
@@ -102,15 +109,32 @@ async fn copy(
     let copied = copied.map_err(|error| not_copied(error, until.is_some()))?;
     let copied = filtered(&app, &owner, copied, &request.options.message_filter).await?;
     let copied = marked(&app, copied).await?;
+    let cloned_messages = told(&copied, &owner)?;
+    let ids = copied.ids.iter().take(cloned_messages.len());
     Ok(json::ok(&Answer {
         thread: WireThread::new(&copied.thread, &owner.shown),
-        cloned_messages: copied
-            .messages
-            .iter()
-            .map(|row| WireMessage::new(&row.message, &copied.thread.key.thread, &owner.shown))
-            .collect(),
-        message_id_map: copied.ids.iter().map(|(old, new)| (old.to_string(), new.as_str().into())).collect(),
+        message_id_map: ids.map(|(old, new)| (old.to_string(), new.as_str().into())).collect(),
+        left_out: Some(copied.messages.len() - cloned_messages.len()).filter(|left| *left > 0),
+        cloned_messages,
     }))
+}
+
+/// The first messages of a copy, as many as an answer holds.
+fn told(copied: &Copied, owner: &Owner) -> Result<Vec<Box<RawValue>>, ApiError> {
+    let (mut told, mut bytes) = (Vec::new(), 0);
+    for row in &copied.messages {
+        let message = WireMessage::new(&row.message, &copied.thread.key.thread, &owner.shown);
+        let text = to_raw_value(&message).map_err(|error| {
+            tracing::error!(%error, "a message cannot be written");
+            ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the copy was made, but cannot be told")
+        })?;
+        bytes += text.get().len();
+        if bytes > MOST_TOLD {
+            break;
+        }
+        told.push(text);
+    }
+    Ok(told)
 }
 
 fn no_source(error: ApiError) -> ApiError {

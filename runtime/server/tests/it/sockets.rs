@@ -269,7 +269,7 @@ async fn deleting_a_conversation_cancels_its_turn() {
     assert_eq!(world.delete("/api/conversations/c?resource=shop").await.status.as_u16(), 204);
     tokio::time::timeout(LIMIT, world.model.cut(1)).await.expect("the provider's call is given up");
     let rest = read_until(&mut connection, "\"done\"").await;
-    assert!(rest.contains("\"type\":\"error\"") && !rest.contains("messageId"), "{rest}");
+    assert!(rest.contains("\"code\":\"thread_deleted\"") && !rest.contains("messageId"), "{rest}");
     assert!(world.rows("shop", "c").await.is_empty());
 }
 

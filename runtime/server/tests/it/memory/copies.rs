@@ -72,6 +72,25 @@ async fn a_clone_may_take_a_part_and_a_fork_ends_at_a_message() {
     }
 }
 
+/// The copy is whole; only what is told of it is bounded.
+#[tokio::test]
+async fn the_answer_to_a_large_clone_says_what_it_leaves_out() {
+    let world = World::new();
+    make(&world, "mc", "mc1", "").await;
+    let words = "x".repeat(3 << 20);
+    for id in ["a", "b", "c"] {
+        let message = json!({"id": id, "role": "user", "content": words, "threadId": "mc1", "resourceId": "mc"});
+        fine(&world.post("/api/memory/save-messages?agentId=clerk", &json!({"messages": [message]})).await);
+    }
+    let copied = fine(&world.post(CLONE, &json!({"newThreadId": "large"})).await);
+    // Words stand twice in a message: in its parts, and joined.
+    assert_eq!((texts(&copied).len(), &copied["leftOut"]), (1, &json!(2)));
+    assert_eq!(keys(&copied["messageIdMap"]), ["a"]);
+    assert_eq!(world.rows("mc", "large").await.len(), 2, "a page is bounded as well");
+    let read = fine(&world.get("/api/memory/threads/large/messages?resourceId=mc&agentId=clerk").await);
+    assert_eq!(read["total"], 3);
+}
+
 #[tokio::test]
 async fn what_cannot_be_cloned_is_refused() {
     let world = World::new();
