@@ -7,6 +7,7 @@ mod after;
 mod answer;
 mod approval;
 mod ask;
+mod client;
 mod context;
 mod event;
 mod lease;
@@ -23,6 +24,7 @@ mod services;
 mod step;
 
 pub use approval::Verdict;
+pub use client::{ClientTools, ResultsRefused, bring_results};
 pub use event::{Failure, FailureKind, FinishReason, TurnEvent};
 pub use request::{Input, InputMessage, TurnRequest};
 pub use run::{resume, start};

@@ -4,9 +4,11 @@ mod agent;
 mod chat;
 mod content;
 mod conversations;
+mod messages;
 mod models;
 mod openai;
 mod openapi;
+mod tools;
 mod turns;
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::answer::Answer;
 use super::context::Context;
-use super::event::{Failure, FailureKind, TurnEvent};
+use super::event::{Failure, FailureKind, FinishReason, TurnEvent};
 use super::orchestrate::run_calls;
 use super::run::Turn;
 use crate::memory::Memory;
@@ -48,7 +48,8 @@ impl Turn {
         bound.is_some_and(|bound| bound.approval && fits(call) && bound.validator.check(&call.arguments).is_ok())
     }
 
-    /// Runs the calls of a step that may run at once; true when others wait for a person.
+    /// Runs the calls of a step that may run at once; gives why the turn ends when others wait, for a person or for the
+    /// client.
     ///
     /// # Errors
     /// The store's failure.
@@ -58,18 +59,20 @@ impl Turn {
         calls: Vec<ToolCall>,
         answer: &mut Answer,
         trace: &TraceContext,
-    ) -> Result<bool, Failure> {
+    ) -> Result<Option<FinishReason>, Failure> {
+        let (clients, calls): (Vec<_>, Vec<_>) = calls.into_iter().partition(|call| self.is_clients(call));
         let (guarded, free): (Vec<_>, Vec<_>) = calls.into_iter().partition(|call| self.needs_approval(call));
         run_calls(self, context, &free, answer, trace).await?;
-        if self.can_ask() {
-            return Ok(!guarded.is_empty());
+        if !guarded.is_empty() && self.can_ask() {
+            self.hold_back(&clients, answer).await?;
+            return Ok(Some(FinishReason::Suspended));
         }
         self.refuse(&guarded, NOBODY_TO_ASK, "approval_unavailable", answer).await?;
-        Ok(false)
+        Ok((!clients.is_empty()).then_some(FinishReason::ClientCalls))
     }
 
     /// Answers calls without running them.
-    async fn refuse(
+    pub(super) async fn refuse(
         &self,
         calls: &[ToolCall],
         why: &str,

@@ -14,6 +14,7 @@ use roster_model::tool::ToolError;
 use tokio::time::Instant;
 use tokio_util::sync::DropGuard;
 
+use super::client::ClientTools;
 use super::event::{Failure, FailureKind};
 use super::lease::give_back;
 use super::orchestrate::{Lineage, MAX_DEPTH};
@@ -95,7 +96,7 @@ impl Turn {
             services: Arc::clone(&parent.services),
             id: TurnId::fresh(parent.services.ids.as_ref()),
             message: MessageId::fresh(parent.services.ids.as_ref()),
-            verdict: None,
+            resumption: None,
             events: None,
             cancel: cancel.clone(),
             deadline,
@@ -142,6 +143,7 @@ fn request(turn: &Turn, id: &AgentId, prompt: &str) -> Result<TurnRequest, Unans
         owner_named: turn.request.owner_named,
         stored: turn.request.stored,
         input: Input { messages: vec![InputMessage { role: Role::User, parts: vec![Part::text(prompt)] }] },
+        tools: ClientTools::default(),
         settings: ModelSettings::default(),
     })
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use roster_model::message::{Part, Role, Seq};
 use roster_model::provider::{Completion, ModelSettings, PromptMessage};
 
+use super::request::TurnRequest;
 use crate::memory::feed::Feed;
 use crate::memory::transcript;
 use crate::memory::working::OpenWorking;
-use crate::registry::Agent;
 
 /// History and input of a turn, before the model's own steps.
 pub(super) struct Context {
@@ -47,7 +47,8 @@ impl Context {
     }
 
     /// The next model call: instructions, history, input, and what this turn said so far.
-    pub(super) fn completion(&self, agent: &Agent, model: &str, answer: &[Part]) -> Completion {
+    pub(super) fn completion(&self, request: &TurnRequest, model: &str, answer: &[Part]) -> Completion {
+        let agent = &request.agent;
         let system = std::iter::once(&agent.definition.instructions).chain(&self.system);
         let mut messages: Vec<PromptMessage> =
             system.filter(|text| !text.trim().is_empty()).cloned().map(PromptMessage::System).collect();
@@ -57,6 +58,7 @@ impl Context {
             Some(_) => agent.tools.offered(),
             None => agent.tools.offered_without_memory(),
         };
+        let tools = request.tools.beside(tools);
         Completion {
             model: model.to_owned(),
             messages,

@@ -88,16 +88,24 @@ pub enum FinishReason {
     Interrupted,
     /// Calls wait for a person; the turn can go on.
     Suspended,
+    /// Calls of the client's own tools went out; the turn goes on with their results.
+    #[serde(rename = "tool-calls")]
+    ClientCalls,
 }
 
 impl FinishReason {
+    /// Whether the turn can go on.
+    pub(super) fn waits(self) -> bool {
+        matches!(self, Self::Suspended | Self::ClientCalls)
+    }
+
     /// The word on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Stop => "stop",
             Self::Length => "length",
-            Self::ToolCalls => "tool-calls",
+            Self::ToolCalls | Self::ClientCalls => "tool-calls",
             Self::ContentFilter => "content-filter",
             Self::Error => "error",
             Self::Interrupted => "interrupted",

@@ -34,7 +34,7 @@ impl Turn {
         trace: &TraceContext,
     ) -> Result<FinishReason, Failure> {
         // A turn that waited goes on where it was: its stages ran before.
-        let orchestration = self.request.agent.definition.orchestration.as_ref().filter(|_| self.verdict.is_none());
+        let orchestration = self.request.agent.definition.orchestration.as_ref().filter(|_| self.resumption.is_none());
         let Some(orchestration) = orchestration else {
             return self.converse(context, answer, trace).await;
         };
@@ -61,7 +61,7 @@ async fn delegate(
     trace: &TraceContext,
 ) -> Result<FinishReason, Failure> {
     let reason = whole.turn.converse(context, answer, trace).await?;
-    if reason != FinishReason::Suspended && !answer.stages.is_empty() {
+    if !reason.waits() && !answer.stages.is_empty() {
         whole.report.stages = std::mem::take(&mut answer.stages);
         whole.report.final_draft = answer.last_text();
         whole.begin(answer).await?;

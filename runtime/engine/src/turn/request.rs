@@ -6,6 +6,7 @@ use roster_model::id::ThreadKey;
 use roster_model::message::{Part, Role};
 use roster_model::provider::ModelSettings;
 
+use super::client::ClientTools;
 use crate::registry::{Agent, Snapshot};
 
 /// A message of the client's own list.
@@ -42,6 +43,8 @@ pub struct TurnRequest {
     pub stored: bool,
     /// What is asked.
     pub input: Input,
+    /// Tools of the client's own.
+    pub tools: ClientTools,
     /// Settings of the request; each one given wins over the definition's.
     pub settings: ModelSettings,
 }

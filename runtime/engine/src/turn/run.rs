@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use roster_model::id::{MessageId, TurnId};
-use roster_model::message::Role;
+use roster_model::message::{Role, ToolResult};
 use roster_model::provider::{StopReason, Usage};
 use roster_model::suspension::SuspendedTurn;
 use tokio::sync::mpsc;
@@ -42,8 +42,8 @@ pub(super) struct Turn {
     pub(super) lineage: Lineage,
     pub(super) id: TurnId,
     pub(super) message: MessageId,
-    /// What a person decided: the turn goes on instead of beginning.
-    pub(super) verdict: Option<Verdict>,
+    /// What the turn goes on with, instead of beginning.
+    pub(super) resumption: Option<Resumption>,
     /// Where events go; a sub-agent's go nowhere.
     pub(super) events: Option<mpsc::Sender<TurnEvent>>,
     pub(super) cancel: CancellationToken,
@@ -52,6 +52,14 @@ pub(super) struct Turn {
     pub(super) began: Instant,
     /// Where this turn stands in its trace: below the calling agent's tool span, or at the top.
     pub(super) trace: TraceContext,
+}
+
+/// What a turn that waited goes on with.
+pub(super) enum Resumption {
+    /// A person's decision.
+    Verdict(Verdict),
+    /// Results of the client's own tools.
+    Results(Vec<ToolResult>),
 }
 
 /// A turn that came to its end.
@@ -89,17 +97,27 @@ pub fn resume(
     waiting: &SuspendedTurn,
     verdict: Verdict,
 ) -> Result<TurnStream, TurnRefused> {
+    resume_with(services, request, waiting, Resumption::Verdict(verdict))
+}
+
+/// Goes on with a turn that waits.
+pub(super) fn resume_with(
+    services: &Arc<Services>,
+    request: TurnRequest,
+    waiting: &SuspendedTurn,
+    resumption: Resumption,
+) -> Result<TurnStream, TurnRefused> {
     if services.draining.is_cancelled() {
         return Err(TurnRefused::Draining);
     }
-    launch(services, request, (waiting.turn.clone(), waiting.row.message.id.clone()), Some(verdict))
+    launch(services, request, (waiting.turn.clone(), waiting.row.message.id.clone()), Some(resumption))
 }
 
 fn launch(
     services: &Arc<Services>,
     request: TurnRequest,
     (id, message): (TurnId, MessageId),
-    verdict: Option<Verdict>,
+    resumption: Option<Resumption>,
 ) -> Result<TurnStream, TurnRefused> {
     let cancel = CancellationToken::new();
     let place = services.place(&request.key, &cancel).ok_or(TurnRefused::Busy)?;
@@ -111,7 +129,7 @@ fn launch(
         lineage: Lineage::root(&request.agent.definition.id),
         id,
         message,
-        verdict,
+        resumption,
         events: Some(sender),
         cancel: cancel.clone(),
         deadline: Instant::now() + timeout,
@@ -183,7 +201,7 @@ impl Turn {
         let mut span = self.open_span();
         let done = self.walk(&span.below()).await;
         let (outcome, code) = match &done {
-            Ok(done) if done.reason == FinishReason::Suspended => (TurnOutcome::Suspended, None),
+            Ok(done) if done.reason.waits() => (TurnOutcome::Suspended, None),
             Ok(_) => (TurnOutcome::Finished, None),
             Err(failure) if failure.kind == FailureKind::Cancelled => (TurnOutcome::Interrupted, Some(failure.code)),
             Err(failure) => (TurnOutcome::Failed, Some(failure.code)),
@@ -213,7 +231,7 @@ impl Turn {
         // The first model call is paid for before anything is stored: a flood of sub-agent calls leaves no threads behind.
         self.pay()?;
         let held = self.within(self.hold_thread()).await?;
-        let opened = match &self.verdict {
+        let opened = match &self.resumption {
             None => self.within(self.open()).await,
             Some(_) => self.reopen().await,
         };
@@ -241,7 +259,7 @@ impl Turn {
         drop(held);
         if let Some(remembered) = context.remembered.take() {
             match &closed {
-                Ok(done) if done.reason == FinishReason::Suspended => self.leave_waiting(&remembered, &calls),
+                Ok(done) if done.reason.waits() => self.leave_waiting(&remembered, &calls),
                 closed => self.leave(remembered, &calls, closed.as_ref().ok().map(|done| done.text.as_str())),
             }
         }
@@ -301,12 +319,21 @@ impl Turn {
         answer: &mut Answer,
         trace: &TraceContext,
     ) -> Result<FinishReason, Failure> {
-        if let Some(verdict) = &self.verdict
-            && self.decide(verdict, context, answer, trace).await?
-        {
-            return Ok(FinishReason::Suspended);
+        let mut most = self.request.agent.definition.max_steps.max(1);
+        match &self.resumption {
+            None => {}
+            Some(Resumption::Verdict(verdict)) => {
+                if self.decide(verdict, context, answer, trace).await? {
+                    return Ok(FinishReason::Suspended);
+                }
+            }
+            Some(Resumption::Results(results)) => {
+                self.take_results(results, answer).await?;
+                // Each request of the client's has the steps of one.
+                most = most.saturating_add(answer.steps());
+            }
         }
-        let (first, most) = (answer.steps(), self.request.agent.definition.max_steps.max(1));
+        let first = answer.steps();
         for number in first..most {
             if number > first {
                 self.pay()?;
@@ -317,8 +344,8 @@ impl Turn {
             }
             // On record before a tool may do something: a killed process leaves what it may have done.
             self.save_running(answer).await?;
-            if self.call_tools(context, step.calls, answer, trace).await? {
-                return Ok(FinishReason::Suspended);
+            if let Some(reason) = self.call_tools(context, step.calls, answer, trace).await? {
+                return Ok(reason);
             }
         }
         Ok(FinishReason::ToolCalls)

@@ -73,6 +73,7 @@ impl Turn {
         let usage = answer.usage;
         let status = match &outcome {
             Ok(FinishReason::Suspended) => MessageStatus::Suspended,
+            Ok(FinishReason::ClientCalls) => MessageStatus::Awaiting,
             Ok(_) => MessageStatus::Complete,
             Err(failure) if failure.kind == FailureKind::Cancelled => MessageStatus::Interrupted,
             Err(failure) => {

@@ -47,7 +47,7 @@ async fn open(
         let mut span = trace.open("chat", &bound.model);
         span.set("gen_ai.provider.name", bound.provider.name());
         span.set("gen_ai.request.model", bound.model.as_str());
-        let completion = context.completion(agent, &bound.model, said);
+        let completion = context.completion(&turn.request, &bound.model, said);
         let attempts = Arc::clone(&completion.attempts);
         let begun = first_delta(bound, completion).await;
         note_attempts(turn, bound, &attempts, &mut span);

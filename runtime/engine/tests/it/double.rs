@@ -9,7 +9,9 @@ use roster_engine::memory::{FactoryError, Memory, MemoryFactory};
 use roster_engine::registry::{BoundModel, Candidate, Catalog, ModelSource, NameFault, Registry, prepare};
 use roster_engine::tool::Schemas;
 use roster_engine::trace::Recorder;
-use roster_engine::turn::{Input, InputMessage, Limits, Services, TurnEvent, TurnRequest, TurnStream, start};
+use roster_engine::turn::{
+    ClientTools, Input, InputMessage, Limits, Services, TurnEvent, TurnRequest, TurnStream, start,
+};
 use roster_model::BoxFuture;
 use roster_model::embedder::Embedder;
 use roster_model::housekeeping::SessionStore;
@@ -181,6 +183,7 @@ impl World {
             owner_named: true,
             stored: true,
             input: Input { messages },
+            tools: ClientTools::default(),
             settings: ModelSettings::default(),
         }
     }

@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 use roster_engine::definition::suggest;
 use roster_engine::registry::{Agent, Snapshot};
-use roster_engine::turn::{self, Failure, FinishReason, Input, InputMessage, TurnEvent, TurnRequest, TurnStream};
+use roster_engine::turn::{
+    self, ClientTools, Failure, FinishReason, Input, InputMessage, TurnEvent, TurnRequest, TurnStream,
+};
 use roster_model::id::{AgentId, ResourceId, ThreadId, ThreadKey};
 use roster_model::message::{Part, Role};
 use roster_model::provider::{ModelSettings, ProviderErrorKind};
@@ -191,6 +193,7 @@ impl<'a> Conversation<'a> {
             owner_named: true,
             stored: true,
             input,
+            tools: ClientTools::default(),
             settings: ModelSettings::default(),
         }
     }
@@ -225,7 +228,11 @@ fn tell(reason: FinishReason) {
         FinishReason::Length => output::note("note: the answer was cut: the model's token limit was reached"),
         FinishReason::ToolCalls => output::note("note: stopped after `max_steps` model calls"),
         FinishReason::ContentFilter => output::note("note: the provider's filter ended the answer"),
-        FinishReason::Stop | FinishReason::Suspended | FinishReason::Error | FinishReason::Interrupted => {}
+        FinishReason::Stop
+        | FinishReason::Suspended
+        | FinishReason::ClientCalls
+        | FinishReason::Error
+        | FinishReason::Interrupted => {}
     }
 }
 

@@ -15,6 +15,7 @@ mod approval;
 mod backup;
 mod chat;
 mod check;
+mod client_tools;
 mod definitions;
 mod histories;
 mod import;

@@ -8,14 +8,15 @@ use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
-use roster_engine::turn::{self, Input, InputMessage, TurnEvent, TurnRequest};
+use roster_engine::turn::{TurnEvent, TurnRequest};
 use roster_model::id::{ThreadId, ThreadKey};
-use roster_model::message::Role;
 use roster_model::provider::ModelSettings;
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::content::Content;
-use super::{CHAT, agent};
+use super::messages::WireMessage;
+use super::tools::WireTool;
+use super::{CHAT, agent, messages, tools};
 use crate::app::App;
 use crate::http::error::ApiError;
 use crate::http::identity::Identity;
@@ -36,13 +37,8 @@ struct Body {
     conversation: Option<String>,
     messages: Vec<WireMessage>,
     resource: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct WireMessage {
-    role: String,
-    #[serde(default)]
-    content: Content,
+    tools: Option<Vec<WireTool>>,
+    tool_choice: Option<Value>,
 }
 
 /// The head of the answer waits until the question is stored: what fails before is an honest status.
@@ -55,20 +51,27 @@ async fn chat(
     let agent = agent::find(&snapshot, &body.model)?;
     let resource = identity.resource(body.resource.as_deref(), &agent.definition.resource)?;
     let thread = thread(&app, body.conversation.as_deref())?;
+    let (input, results) = messages::fold(body.messages, agent.memory.is_some())?;
+    let tools = tools::read(body.tools, &agent)?;
+    let settings = ModelSettings {
+        tool_choice: tools::choice(body.tool_choice.as_ref(), &agent, &tools)?,
+        ..ModelSettings::default()
+    };
     let request = TurnRequest {
         agent,
         snapshot,
         key: ThreadKey { resource, thread },
         owner_named: identity.names_owner(body.resource.as_deref()),
         stored: true,
-        input: input(body.messages)?,
-        settings: ModelSettings::default(),
+        input,
+        tools: tools.clone(),
+        settings,
     };
-    let mut turn = turn::start(&app.services, request)?;
+    let mut turn = tools::start(&app.services, request, results).await?;
     match turn.next().await {
         Some(TurnEvent::Failed(failure)) => Err(failure.into()),
         Some(first) => {
-            let events = ChatEvents::new(&turn);
+            let events = ChatEvents::new(&turn, tools);
             Ok(sse::stream(turn, events, vec![first]))
         }
         None => Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the turn ended without an event")),
@@ -81,20 +84,4 @@ fn thread(app: &App, named: Option<&str>) -> Result<ThreadId, ApiError> {
         None | Some("") => Ok(ThreadId::fresh(app.services.ids.as_ref())),
         Some(text) => ThreadId::new(text).map_err(|error| ApiError::invalid(error.to_string()).param("conversationId")),
     }
-}
-
-fn input(messages: Vec<WireMessage>) -> Result<Input, ApiError> {
-    super::check_count(messages.len())?;
-    let mut read = Vec::with_capacity(messages.len());
-    for (number, message) in messages.into_iter().enumerate() {
-        let at = format!("messages.{number}");
-        let Some(role) = Role::parse(&message.role) else {
-            let text = format!("`{at}.role` must be `user`, `assistant` or `system`");
-            return Err(ApiError::invalid(text).param(format!("{at}.role")));
-        };
-        read.push(InputMessage { role, parts: message.content.into_parts(&at)? });
-    }
-    super::check_question(&read)?;
-    read.retain(|message| !message.parts.is_empty());
-    Ok(Input { messages: read })
 }

@@ -1,8 +1,7 @@
-//! `POST /v1/chat/completions`: the OpenAI form. Tools are the agent's own and run on the server, so no `tool_calls`
-//! are sent; a request that names no conversation brings its whole history and stores nothing.
+//! `POST /v1/chat/completions`: the OpenAI form. The agent's own tools run on the server; `tool_calls` are those of the
+//! tools that a request brings. A request that names no conversation brings its whole history and stores nothing.
 
 mod chunks;
-mod messages;
 mod request;
 mod suspended;
 mod usage;
@@ -14,10 +13,10 @@ use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
-use roster_engine::turn::{self, TurnEvent, TurnRequest, TurnStream};
+use roster_engine::turn::{ClientTools, TurnEvent, TurnRequest, TurnStream};
 use roster_model::id::{ThreadId, ThreadKey, TurnId};
 
-use super::{CHAT, agent};
+use super::{CHAT, agent, messages, tools};
 use crate::app::App;
 use crate::http::error::ApiError;
 use crate::http::identity::Identity;
@@ -43,6 +42,8 @@ struct Head {
     model: String,
     /// The question is stored when the turn has begun.
     remembers: bool,
+    /// Tools that the client runs.
+    tools: ClientTools,
 }
 
 async fn complete(
@@ -53,20 +54,24 @@ async fn complete(
 ) -> Result<Response, ApiError> {
     let snapshot = app.registry.snapshot();
     let agent = agent::find(&snapshot, &body.model)?;
-    let settings = body.settings()?;
+    let (stream, with_usage) = (body.stream(), body.include_usage());
+    let mut settings = body.settings()?;
+    let tools = tools::read(body.tools, &agent)?;
+    settings.tool_choice = tools::choice(body.tool_choice.as_ref(), &agent, &tools)?;
     let resource = identity.resource(body.resource.as_deref(), &agent.definition.resource)?;
     let owner_named = identity.names_owner(body.resource.as_deref());
     let named = conversation(&headers, body.conversation_id.as_deref())?;
     let stored = named.is_some();
     let thread = named.unwrap_or_else(|| ThreadId::fresh(app.services.ids.as_ref()));
-    let (stream, with_usage, model) = (body.stream(), body.include_usage(), body.model);
+    let model = body.model;
     let remembers = stored && agent.memory.is_some();
-    let input = messages::fold(body.messages)?;
+    let (input, results) = messages::fold(body.messages, remembers)?;
     let key = ThreadKey { resource, thread };
-    let request = TurnRequest { agent, snapshot, key, owner_named, stored, input, settings };
-    let turn = turn::start(&app.services, request)?;
+    let request = TurnRequest { agent, snapshot, key, owner_named, stored, input, tools: tools.clone(), settings };
+    let turn = tools::start(&app.services, request, results).await?;
     let created = app.services.clock.now().millis() / 1000;
-    let head = Head { id: format!("chatcmpl-{}", turn.turn), turn: turn.turn.clone(), created, model, remembers };
+    let head =
+        Head { id: format!("chatcmpl-{}", turn.turn), turn: turn.turn.clone(), created, model, remembers, tools };
     let named = stored.then(|| HeaderValue::from_bytes(turn.key.thread.as_str().as_bytes()).ok()).flatten();
     let mut response =
         if stream { streamed(turn, Chunks::new(head, with_usage)).await? } else { whole::answer(turn, head).await? };

@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::response::Response;
 use http::header::{ACCEPT, HeaderMap};
 use http::{StatusCode, header::HeaderValue};
-use roster_engine::turn::{self, Input, TurnEvent, TurnRequest, Verdict};
+use roster_engine::turn::{self, ClientTools, Input, TurnEvent, TurnRequest, Verdict};
 use roster_model::id::TurnId;
 use roster_model::message::{MessageStatus, Part};
 use roster_model::provider::ModelSettings;
@@ -112,6 +112,7 @@ async fn decide(
         owner_named: identity.names_owner(proposed),
         stored: true,
         input: Input::default(),
+        tools: ClientTools::default(),
         settings: ModelSettings::default(),
     };
     if request.agent.memory.is_none() {
@@ -123,7 +124,7 @@ async fn decide(
     match turn.next().await {
         Some(TurnEvent::Failed(failure)) => Err(failure.into()),
         Some(first) if wants_events(headers) => {
-            let events = ChatEvents::new(&turn);
+            let events = ChatEvents::new(&turn, ClientTools::default());
             Ok(sse::stream(turn, events, vec![first]))
         }
         Some(_) => whole::answer(turn).await,

@@ -18,5 +18,6 @@ mod openai;
 mod operator;
 mod pages;
 mod sockets;
+mod tools;
 mod turns;
 mod world;

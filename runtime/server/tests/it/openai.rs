@@ -182,8 +182,7 @@ async fn refuses(extra: Value, code: &str, param: Option<&str>) {
 
 #[tokio::test]
 async fn what_cannot_be_honoured_is_refused() {
-    let tool = json!([{"type": "function", "function": {"name": "f"}}]);
-    refuses(json!({"tools": tool}), "unsupported_parameter", Some("tools")).await;
+    refuses(json!({"functions": [{"name": "f"}]}), "unsupported_parameter", Some("functions")).await;
     refuses(json!({"n": 2}), "unsupported_parameter", Some("n")).await;
     refuses(json!({"tool_choice": {"type": "function"}}), "unsupported_parameter", Some("tool_choice")).await;
     refuses(json!({"response_format": {"type": "json_object"}}), "unsupported_parameter", Some("response_format"))

@@ -1,6 +1,6 @@
 //! The frames of `/api/chat`: `{"type","content","metadata"?}`, the content always a text.
 
-use roster_engine::turn::{Failure, FailureKind, FinishReason, TurnEvent, TurnStream};
+use roster_engine::turn::{ClientTools, Failure, FailureKind, FinishReason, TurnEvent, TurnStream};
 use roster_model::id::{MessageId, ThreadId, TurnId};
 use roster_model::provider::Usage;
 use serde::Serialize;
@@ -25,6 +25,9 @@ struct CallFields<'a> {
     /// True when the call waits for a person.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     approval: bool,
+    /// True when the client is to run it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    client: bool,
 }
 
 #[derive(Serialize)]
@@ -90,15 +93,18 @@ pub(in crate::gateway) struct ChatEvents {
     turn: TurnId,
     /// False as long as the answer is empty: an empty one is not stored.
     said: bool,
+    /// Tools that the client runs.
+    tools: ClientTools,
 }
 
 impl ChatEvents {
-    pub(in crate::gateway) fn new(turn: &TurnStream) -> Self {
+    pub(in crate::gateway) fn new(turn: &TurnStream, tools: ClientTools) -> Self {
         Self {
             conversation: turn.key.thread.clone(),
             message: turn.message.clone(),
             turn: turn.turn.clone(),
             said: false,
+            tools,
         }
     }
 
@@ -131,7 +137,8 @@ impl Encode for ChatEvents {
             TurnEvent::Text(piece) => Self::words("text", &piece, out),
             TurnEvent::Reasoning(piece) => Self::words("thinking", &piece, out),
             TurnEvent::ToolCalled { id, name, arguments, approval } => {
-                let metadata = Some(CallFields { id: &id, name: &name, arguments: &arguments, approval });
+                let client = self.tools.has(&name);
+                let metadata = Some(CallFields { id: &id, name: &name, arguments: &arguments, approval, client });
                 out.json(&Frame { kind: "tool_call", content: "", metadata });
             }
             TurnEvent::ToolFinished(result) => {

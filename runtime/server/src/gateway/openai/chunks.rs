@@ -17,6 +17,8 @@ pub(super) struct Chunks {
     begun: bool,
     /// Calls that wait for a person.
     waiting: Vec<Waiting>,
+    /// Ids of the calls of the client's tools, each with whether anything of its arguments went out.
+    calls: Vec<(String, bool)>,
 }
 
 #[derive(Serialize)]
@@ -49,11 +51,31 @@ struct Delta<'a> {
     content: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_calls: Option<[CallPiece<'a>; 1]>,
+}
+
+/// The beginning of a call, or a piece of its arguments.
+#[derive(Serialize)]
+struct CallPiece<'a> {
+    index: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    function: FunctionPiece<'a>,
+}
+
+#[derive(Serialize)]
+struct FunctionPiece<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    arguments: &'a str,
 }
 
 impl Chunks {
     pub(super) fn new(head: Head, with_usage: bool) -> Self {
-        Self { head, with_usage, begun: false, waiting: Vec::new() }
+        Self { head, with_usage, begun: false, waiting: Vec::new(), calls: Vec::new() }
     }
 
     pub(super) fn remembers(&self) -> bool {
@@ -81,6 +103,21 @@ impl Chunks {
         self.chunk([choice], self.with_usage.then_some(None), finish_reason.is_some(), out);
     }
 
+    fn call_begins(&mut self, id: String, name: &str, out: &mut Frames) {
+        let function = FunctionPiece { name: Some(name), arguments: "" };
+        let piece = CallPiece { index: self.calls.len(), id: Some(&id), kind: Some("function"), function };
+        self.delta(Delta { tool_calls: Some([piece]), ..Delta::default() }, None, out);
+        self.calls.push((id, false));
+    }
+
+    fn arguments(&mut self, id: &str, arguments: &str, out: &mut Frames) {
+        let Some(index) = self.calls.iter().position(|(call, _)| call == id) else { return };
+        self.calls[index].1 = true;
+        let function = FunctionPiece { name: None, arguments };
+        let piece = CallPiece { index, id: None, kind: None, function };
+        self.delta(Delta { tool_calls: Some([piece]), ..Delta::default() }, None, out);
+    }
+
     fn usage(&self, usage: Option<WireUsage>, out: &mut Frames) {
         if self.with_usage {
             self.chunk([(); 0], Some(usage), false, out);
@@ -104,6 +141,12 @@ impl Encode for Chunks {
             TurnEvent::Reasoning(piece) => {
                 self.delta(Delta { reasoning_content: Some(&piece), ..Delta::default() }, None, out);
             }
+            TurnEvent::ToolStarted { id, name } if self.head.tools.has(&name) => self.call_begins(id, &name, out),
+            TurnEvent::ToolArguments { id, fragment } => self.arguments(&id, &fragment, out),
+            // Clients read the arguments as JSON, also those of a call without any.
+            TurnEvent::ToolCalled { id, .. } if self.calls.contains(&(id.clone(), false)) => {
+                self.arguments(&id, "{}", out);
+            }
             TurnEvent::Finished { reason, usage } => {
                 self.delta(Delta::default(), finish_reason(reason), out);
                 self.usage(WireUsage::of(usage), out);
@@ -112,7 +155,6 @@ impl Encode for Chunks {
             TurnEvent::Failed(failure) => self.failed(failure, out),
             TurnEvent::Started { .. }
             | TurnEvent::ToolStarted { .. }
-            | TurnEvent::ToolArguments { .. }
             | TurnEvent::ToolCalled { .. }
             | TurnEvent::ToolFinished(_)
             | TurnEvent::StepFinished { .. } => {}

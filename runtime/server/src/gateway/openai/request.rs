@@ -3,12 +3,13 @@
 use std::fmt;
 
 use http::StatusCode;
-use roster_model::provider::{ModelSettings, ToolChoice};
+use roster_model::provider::ModelSettings;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::Value;
 
-use super::messages::WireMessage;
+use crate::gateway::messages::WireMessage;
+use crate::gateway::tools::WireTool;
 use crate::http::error::ApiError;
 
 #[derive(Deserialize)]
@@ -28,9 +29,9 @@ pub(super) struct Body {
     presence_penalty: Option<f64>,
     frequency_penalty: Option<f64>,
     reasoning_effort: Option<String>,
-    tool_choice: Option<Value>,
+    pub(super) tool_choice: Option<Value>,
     n: Option<u32>,
-    tools: Option<Vec<IgnoredAny>>,
+    pub(super) tools: Option<Vec<WireTool>>,
     functions: Option<Vec<IgnoredAny>>,
     response_format: Option<ResponseFormat>,
 }
@@ -123,7 +124,6 @@ impl Body {
             presence_penalty: within("presence_penalty", self.presence_penalty, -2.0, 2.0)?,
             frequency_penalty: within("frequency_penalty", self.frequency_penalty, -2.0, 2.0)?,
             reasoning_effort: self.reasoning_effort.clone(),
-            tool_choice: self.tool_choice()?,
             ..ModelSettings::default()
         })
     }
@@ -137,23 +137,10 @@ impl Body {
         Ok(texts.to_vec())
     }
 
-    fn tool_choice(&self) -> Result<Option<ToolChoice>, ApiError> {
-        match self.tool_choice.as_ref().map(Value::as_str) {
-            None => Ok(None),
-            Some(Some("auto")) => Ok(Some(ToolChoice::Auto)),
-            Some(Some("none")) => Ok(Some(ToolChoice::None)),
-            Some(Some("required")) => Ok(Some(ToolChoice::Required)),
-            Some(_) => Err(unsupported("tool_choice", "`tool_choice` must be `none`, `auto` or `required`")),
-        }
-    }
-
     /// What would change the answer and cannot be honoured is refused, never passed over.
     fn refuse_unsupported(&self) -> Result<(), ApiError> {
-        let given = |list: &Option<Vec<IgnoredAny>>| list.as_ref().is_some_and(|list| !list.is_empty());
-        for (param, list) in [("tools", &self.tools), ("functions", &self.functions)] {
-            if given(list) {
-                return Err(unsupported(param, format!("`{param}`: this version runs only the agent's own tools")));
-            }
+        if self.functions.as_ref().is_some_and(|list| !list.is_empty()) {
+            return Err(unsupported("functions", "`functions` is not taken; write `tools` instead"));
         }
         if self.n.is_some_and(|n| n != 1) {
             return Err(unsupported("n", "`n` must be 1"));

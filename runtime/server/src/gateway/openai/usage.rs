@@ -53,6 +53,7 @@ pub(super) fn finish_reason(reason: FinishReason) -> Option<&'static str> {
     match reason {
         FinishReason::Stop | FinishReason::Suspended => Some("stop"),
         FinishReason::Length | FinishReason::ToolCalls => Some("length"),
+        FinishReason::ClientCalls => Some("tool_calls"),
         FinishReason::ContentFilter => Some("content_filter"),
         FinishReason::Error | FinishReason::Interrupted => None,
     }

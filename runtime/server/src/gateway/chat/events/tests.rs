@@ -8,7 +8,13 @@ use super::*;
 fn events() -> ChatEvents {
     let id = |text: &str| (MessageId::new(text).expect("legal"), TurnId::new(text).expect("legal"));
     let (message, turn) = id("m");
-    ChatEvents { conversation: ThreadId::new("c\"1").expect("legal"), message, turn, said: false }
+    ChatEvents {
+        conversation: ThreadId::new("c\"1").expect("legal"),
+        message,
+        turn,
+        said: false,
+        tools: ClientTools::default(),
+    }
 }
 
 fn check(event: TurnEvent, expected: &str) {

@@ -1,5 +1,6 @@
 //! Ends of a stream that no whole turn shows.
 
+use roster_engine::turn::ClientTools;
 use roster_model::id::TurnId;
 use roster_model::provider::Usage;
 
@@ -7,7 +8,10 @@ use super::*;
 
 fn chunks(with_usage: bool) -> Chunks {
     let turn = TurnId::new("turn_1").expect("legal");
-    Chunks::new(Head { id: "x".into(), turn, created: 1, model: "m".into(), remembers: false }, with_usage)
+    Chunks::new(
+        Head { id: "x".into(), turn, created: 1, model: "m".into(), remembers: false, tools: ClientTools::default() },
+        with_usage,
+    )
 }
 
 const HEAD: &str = "{\"id\":\"x\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":";

@@ -7,8 +7,8 @@ use roster_model::message::{Part, Role, ToolCall, ToolResult};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::gateway::content::Content;
-use crate::gateway::{check_count, check_question};
+use super::content::Content;
+use super::{check_count, check_question};
 use crate::http::error::ApiError;
 
 /// Calls of one message.
@@ -37,12 +37,14 @@ struct WireFunction {
     arguments: String,
 }
 
-/// Reads the list.
+/// Reads the list, and apart from it the results it ends with. `keeps`: the conversation is stored, so that results may
+/// come alone.
 ///
 /// # Errors
 /// 400 naming the message at fault.
-pub(super) fn fold(messages: Vec<WireMessage>) -> Result<Input, ApiError> {
+pub(super) fn fold(messages: Vec<WireMessage>, keeps: bool) -> Result<(Input, Vec<ToolResult>), ApiError> {
     check_count(messages.len())?;
+    let newest = messages.iter().rev().take_while(|message| message.role == "tool").count();
     let mut folded: Vec<InputMessage> = Vec::with_capacity(messages.len());
     for (number, message) in messages.into_iter().enumerate() {
         let at = format!("messages.{number}");
@@ -57,9 +59,24 @@ pub(super) fn fold(messages: Vec<WireMessage>) -> Result<Input, ApiError> {
             }
         }
     }
-    check_question(&folded)?;
+    let results = newest_results(&folded, newest);
+    // A conversation that is kept goes on with results alone; its question is stored.
+    if results.is_empty() || !keeps {
+        check_question(&folded)?;
+    }
     folded.retain(|message| !message.parts.is_empty());
-    Ok(Input { messages: folded })
+    Ok((Input { messages: folded }, results))
+}
+
+/// The results that the list ends with.
+fn newest_results(folded: &[InputMessage], count: usize) -> Vec<ToolResult> {
+    let parts = folded.last().map(|message| message.parts.as_slice()).unwrap_or_default();
+    let newest = parts.iter().skip(parts.len().saturating_sub(count));
+    let results = newest.filter_map(|part| match part {
+        Part::ToolResult(result) => Some(result.clone()),
+        _ => None,
+    });
+    if count == 0 { Vec::new() } else { results.collect() }
 }
 
 fn push(folded: &mut Vec<InputMessage>, role: Role, content: Content, at: &str) -> Result<(), ApiError> {
