@@ -1,5 +1,9 @@
 //! From a project folder to a runtime: the one place where files, store, providers, tools and registry meet.
 
+mod root;
+
+pub use root::{root, running_root};
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,7 +28,7 @@ use crate::config::{AgentFile, ObservabilityConfig, ProjectFiles, RuntimeConfig,
 use crate::embedders::Embedders;
 use crate::error::HostError;
 use crate::mcp::{Mcp, Unasked};
-use crate::paths::{NOT_A_FOLDER, RUNTIME_FILE, RootError, find_root, not_a_folder};
+use crate::paths::{NOT_A_FOLDER, RUNTIME_FILE, not_a_folder};
 use crate::{config, environment, mcp, output, render, shutdown};
 
 /// A project as it was read: its root, and all its files with all their problems.
@@ -55,42 +59,6 @@ pub fn read_config(asked: Option<&Path>) -> Result<Project, HostError> {
     let root = root(asked)?;
     let files = config::read_config(&root, &environment::variable);
     Ok(Project { root, files, texts: HashMap::new() })
-}
-
-/// The root alone, from `--root`, `ROSTER_ROOT` or the way up from the working directory.
-///
-/// # Errors
-/// As [`read`].
-pub fn root(asked: Option<&Path>) -> Result<PathBuf, HostError> {
-    let variable = environment::variable(ROOT_VARIABLE).map(PathBuf::from);
-    let from = environment::working_directory()?;
-    let named_by = match (asked, &variable) {
-        (Some(_), _) => " (named by `--root`)".to_owned(),
-        (None, Some(_)) => format!(" (named by the variable `{ROOT_VARIABLE}`)"),
-        (None, None) => String::new(),
-    };
-    find_root(asked.or(variable.as_deref()), &from).map_err(|error| no_root(&error, &named_by))
-}
-
-/// The variable that names the root when `--root` does not.
-const ROOT_VARIABLE: &str = "ROSTER_ROOT";
-
-fn no_root(error: &RootError, named_by: &str) -> HostError {
-    let message = format!("{error}{named_by}");
-    match error {
-        RootError::Unparsable { problems, source_text, .. } => {
-            let shown = render::to_text(problems, &|_| Some(source_text.as_str()), output::stderr_style());
-            let rendered = format!("error: {message}\n{}\nhint: {}", shown.trim_end(), error.hint());
-            HostError::Configuration { rendered, problems: problems.clone() }
-        }
-        RootError::Unreadable { reason, .. } => {
-            let problem = format!("`{RUNTIME_FILE}` {reason}");
-            let problem = Problem::error("file_unreadable", RUNTIME_FILE, problem).help(error.hint());
-            let rendered = format!("error: {message}\nhint: {}", error.hint());
-            HostError::Configuration { rendered, problems: vec![problem] }
-        }
-        RootError::NotFound { .. } | RootError::NoProject { .. } => HostError::environment(message).hint(error.hint()),
-    }
 }
 
 impl Project {

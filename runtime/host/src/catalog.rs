@@ -135,12 +135,14 @@ impl Models {
     }
 
     fn named(&self, name: &str) -> Result<BoundModel, NameFault> {
-        let ResolvedModel { provider, model } = self.names.resolve(name).map_err(unknown)?;
+        let resolved = self.names.resolve(name).map_err(unknown)?;
+        let shown = self.names.shown(name, &resolved);
+        let ResolvedModel { provider, model } = resolved;
         let made = self.make(Identity::Named(provider.clone()), || match self.providers.get(&provider) {
             Some(config) => provider::build(of_runtime(config, &self.root)?, &self.http).map_err(fault),
             None => Ok(Arc::new(DemoProvider::new())),
         })?;
-        Ok(BoundModel { name: format!("{provider}/{model}"), provider: made, model })
+        Ok(BoundModel { name: shown, provider: made, model })
     }
 
     fn table(&self, table: &ModelTable) -> Result<BoundModel, NameFault> {

@@ -28,7 +28,7 @@ mod world;
 
 pub use control::{Apply, MakeCatalog, Reload, Start, start};
 pub use report::Report;
-pub use socket::{Socket, ask};
+pub use socket::{Socket, ask, is_served};
 
 #[cfg(test)]
 mod tests;

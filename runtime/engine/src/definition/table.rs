@@ -62,6 +62,12 @@ impl<'a> Checker<'a> {
         self.secret.insert(start);
     }
 
+    /// Whether the value at `start` is shown nowhere.
+    #[must_use]
+    pub fn is_secret(&self, start: usize) -> bool {
+        self.secret.contains(&start)
+    }
+
     /// Leaves the value that starts at byte `start` unchecked: what it will be is not known.
     pub fn leave_out(&mut self, start: usize) {
         self.unknown.insert(start);

@@ -90,6 +90,16 @@ async fn a_pipeline_hands_on_what_was_said_and_revises_once() {
     let expected = format!("+orchestrate +{r} -{r} +{w} -{w} +{v} -{v} +{w} -{w} -orchestrate");
     assert_eq!(order.join(" "), expected);
 
+    let told_stages: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            TurnEvent::ToolFinished(result) if result.name != "orchestrate" => Some(result.output["meta"].to_string()),
+            _ => None,
+        })
+        .collect();
+    let (plain, revise) = ("{\"retried\":false,\"verdict\":null}", "{\"retried\":false,\"verdict\":\"revise\"}");
+    assert_eq!(told_stages, [plain, plain, revise, "{\"retried\":true,\"verdict\":null}"], "as they end");
+
     let result = result(&events);
     assert_eq!((&result["pattern"], &result["task"]), (&json!("pipeline"), &json!("explain threads")));
     assert_eq!(result["finalDraft"], "draft two");

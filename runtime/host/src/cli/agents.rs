@@ -34,7 +34,7 @@ pub(super) fn run(root: Option<&Path>, format: Format, what: Option<&AgentsComma
 /// As the runtime that serves this project says; without one, as the files stand now. Then what is wrong with them.
 fn list(root: Option<&Path>, format: Format) -> Result<Exit, HostError> {
     let told = |error| also_on_stdout(error, format);
-    let root = assemble::root(root).map_err(told)?;
+    let root = assemble::running_root(root).map_err(told)?;
     if let Some(answer) = running::ask(&root, &json!({"command": "agents"})).into_iter().next() {
         let mut answer = running::checked(answer)?;
         let rendered = answer["rendered"].take().as_str().unwrap_or_default().to_owned();
@@ -65,7 +65,7 @@ fn print(listing: &Listing, rendered: &str, format: Format) -> Result<Exit, Host
 
 /// Pins an agent to a version, or unpins it.
 fn pin(root: Option<&Path>, id: &str, fingerprint: Option<&String>) -> Result<Exit, HostError> {
-    let root = assemble::root(root)?;
+    let root = assemble::running_root(root)?;
     let question = match fingerprint {
         Some(fingerprint) => json!({"command": "pin", "agent": id, "fingerprint": fingerprint}),
         None => json!({"command": "unpin", "agent": id}),

@@ -15,7 +15,7 @@ use crate::output;
 /// # Errors
 /// [`HostError`] when none serves.
 pub(super) fn run(root: Option<&Path>) -> Result<Exit, HostError> {
-    let root = assemble::root(root)?;
+    let root = assemble::running_root(root)?;
     let mut exit = Exit::Good;
     for answer in running::ask_all(&root, &json!({"command": "reload"}))? {
         output::print(told(&answer))?;

@@ -1,5 +1,7 @@
 //! Which model a name means.
 
+use std::collections::HashSet;
+
 use indexmap::IndexMap;
 use roster_engine::definition::suggest;
 
@@ -14,6 +16,8 @@ const DEMO_MODELS: [&str; 3] = roster_provider::demo::MODELS;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModelNames {
     aliases: IndexMap<String, ResolvedModel>,
+    /// Aliases whose text came from a variable: people are shown the alias alone.
+    hidden: HashSet<String>,
     providers: Vec<String>,
 }
 
@@ -44,7 +48,7 @@ impl ModelNames {
     pub fn new(providers: impl IntoIterator<Item = String>) -> Self {
         let providers = std::iter::once(DEMO.to_owned()).chain(providers).collect();
         let default = ResolvedModel { provider: DEMO.to_owned(), model: "pro".to_owned() };
-        Self { aliases: IndexMap::from([("default".to_owned(), default)]), providers }
+        Self { aliases: IndexMap::from([("default".to_owned(), default)]), hidden: HashSet::new(), providers }
     }
 
     /// Lets `alias` mean what `name` means.
@@ -54,7 +58,25 @@ impl ModelNames {
     pub fn set(&mut self, alias: &str, name: &str) -> Result<(), ModelFault> {
         let target = self.resolve(name)?;
         self.aliases.insert(alias.to_owned(), target);
+        self.hidden.remove(alias);
         Ok(())
+    }
+
+    /// The same for a name that a variable held: what it is appears in no status, log or message.
+    ///
+    /// # Errors
+    /// As [`ModelNames::set`].
+    pub fn set_hidden(&mut self, alias: &str, name: &str) -> Result<(), ModelFault> {
+        self.set(alias, name)?;
+        self.hidden.insert(alias.to_owned());
+        Ok(())
+    }
+
+    /// What people are shown of the model that `name` means.
+    #[must_use]
+    pub fn shown(&self, name: &str, model: &ResolvedModel) -> String {
+        let ResolvedModel { provider, model } = model;
+        if self.hidden.contains(name) { name.to_owned() } else { format!("{provider}/{model}") }
     }
 
     /// The aliases, in the order of the file, `default` first.

@@ -202,7 +202,8 @@ impl Reload {
     }
 
     async fn pin_now(&self, agent: &AgentId, fingerprint: Option<String>) -> Result<Arc<Snapshot>, ControlError> {
-        if self.registry.snapshot().entry(agent).is_none() {
+        // A pin can be lifted while the agent has no line: it would come back with the line.
+        if fingerprint.is_some() && self.registry.snapshot().entry(agent).is_none() {
             return Err(ControlError::UnknownAgent(agent.clone()));
         }
         let ledger = self.ledger()?;

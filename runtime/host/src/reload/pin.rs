@@ -55,8 +55,11 @@ impl Reloader {
 
     fn unpin(&mut self, agent: &AgentId) -> Result<Arc<Snapshot>, ControlError> {
         let began = Instant::now();
-        self.remember(agent, None)?;
         let previous = self.registry.snapshot();
+        if previous.entry(agent).is_none() && !self.past.pins.contains_key(agent) {
+            return Err(ControlError::UnknownAgent(agent.clone()));
+        }
+        self.remember(agent, None)?;
         if self.past.pins.remove(agent).is_none() {
             return Ok(previous);
         }

@@ -5,12 +5,14 @@ mod answer;
 mod client;
 mod place;
 
-pub use client::ask;
+pub use client::{ask, is_served};
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use roster_engine::turn::Services;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
@@ -22,6 +24,8 @@ use place::{clear_stale, prepare_folder, short};
 
 /// The longest question, in bytes.
 const LONGEST: u64 = 64 * 1024;
+/// Questions at once; more wait. One that says nothing holds up nobody else.
+const AT_ONCE: usize = 32;
 /// A question must be here within this time.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -72,24 +76,24 @@ fn listen(root: &Path, path: &Path) -> std::io::Result<UnixListener> {
 }
 
 async fn accept(listener: UnixListener, reload: Arc<Reload>, draining: CancellationToken) {
+    let mut open = FuturesUnordered::new();
     loop {
         let accepted = tokio::select! {
             biased;
             () = draining.cancelled() => return,
-            accepted = listener.accept() => accepted,
+            Some(()) = open.next() => continue,
+            accepted = listener.accept(), if open.len() < AT_ONCE => accepted,
         };
-        let Ok((mut stream, _)) = accepted else { continue };
-        // One at a time: operators are few, and what they ask is short.
-        let answered = async {
-            let question = timeout(PATIENCE, question(&mut stream)).await.ok()?.ok()?;
-            let answer = answer::answer(&reload, &question).await;
-            stream.write_all(format!("{answer}\n").as_bytes()).await.ok()
-        };
-        tokio::select! {
-            () = draining.cancelled() => return,
-            _ = answered => {}
-        }
+        let Ok((stream, _)) = accepted else { continue };
+        open.push(serve(stream, &reload));
     }
+}
+
+async fn serve(mut stream: UnixStream, reload: &Reload) {
+    let Ok(Ok(question)) = timeout(PATIENCE, question(&mut stream)).await else { return };
+    let answer = answer::answer(reload, &question).await;
+    // Whoever asked may be gone, or read nothing.
+    drop(timeout(PATIENCE, stream.write_all(format!("{answer}\n").as_bytes())).await);
 }
 
 async fn question(stream: &mut UnixStream) -> std::io::Result<String> {

@@ -5,6 +5,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::Semaphore;
 
 use super::report::StageReport;
+use super::stage::Ask;
 use super::{Whole, prompt};
 use crate::definition::Stage;
 use crate::trace::TraceContext;
@@ -49,5 +50,5 @@ pub(super) async fn run(
 async fn one(turn: &Turn, at: usize, stage: &Stage, slots: &Semaphore, trace: &TraceContext) -> (usize, StageReport) {
     let _place = slots.acquire().await.ok();
     let prompt = prompt::to_write(&stage.role, &turn.task(), &[], None);
-    (at, turn.stage(stage, &prompt, trace).await)
+    (at, turn.stage(stage, Ask::Write, &prompt, trace).await)
 }

@@ -2,6 +2,7 @@
 //! once.
 
 use super::report::{StageReport, Verdict};
+use super::stage::Ask;
 use super::{Whole, prompt};
 use crate::definition::Stage;
 use crate::trace::TraceContext;
@@ -20,7 +21,7 @@ pub(super) async fn run(
             review(&whole, stage, trace).await
         } else {
             let prompt = prompt::to_write(&stage.role, &whole.report.task, &written(&whole), None);
-            whole.turn.stage(stage, &prompt, trace).await
+            whole.turn.stage(stage, Ask::Write, &prompt, trace).await
         };
         answer.spend_below(report.usage);
         whole.report.stages.push(report);
@@ -57,9 +58,7 @@ async fn review(whole: &Whole<'_>, stage: &Stage, trace: &TraceContext) -> Stage
         return StageReport::skipped(stage, "there was nothing to review");
     };
     let prompt = prompt::to_review(&stage.role, &whole.report.task, &draft.output);
-    let mut report = whole.turn.stage(stage, &prompt, trace).await;
-    report.meta.verdict = prompt::verdict(&report.output);
-    report
+    whole.turn.stage(stage, Ask::Review, &prompt, trace).await
 }
 
 /// Has the draft before the reviewer at `at` written anew. When that fails, the draft stays as it was.
@@ -69,7 +68,7 @@ async fn revise(whole: &mut Whole<'_>, at: usize, answer: &mut Answer, trace: &T
     let before: Vec<StageReport> = written(whole).into_iter().filter(|report| report.role != stage.role).collect();
     let review = &whole.report.stages[at];
     let prompt = prompt::to_write(&stage.role, &whole.report.task, &before, Some((&first.output, review)));
-    let again = whole.turn.stage(stage, &prompt, trace).await;
+    let again = whole.turn.stage(stage, Ask::WriteAnew, &prompt, trace).await;
     answer.spend_below(again.usage);
     let report = &mut whole.report.stages[author];
     report.meta.retried = true;

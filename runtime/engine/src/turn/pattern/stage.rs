@@ -5,6 +5,7 @@ use roster_model::provider::Usage;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::prompt::verdict;
 use super::report::{Meta, StageError, StageReport, StageStatus};
 use crate::definition::Stage;
 use crate::tool::offered_name;
@@ -59,9 +60,20 @@ impl StageReport {
     }
 }
 
+/// What a stage is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ask {
+    /// To write.
+    Write,
+    /// To write anew, after a review.
+    WriteAnew,
+    /// To judge what another wrote.
+    Review,
+}
+
 impl Turn {
     /// Runs one stage, telling its begin and its end.
-    pub(super) async fn stage(&self, stage: &Stage, prompt: &str, trace: &TraceContext) -> StageReport {
+    pub(super) async fn stage(&self, stage: &Stage, what: Ask, prompt: &str, trace: &TraceContext) -> StageReport {
         let began = Instant::now();
         let id = stage.agent.as_str();
         let call = ToolCall {
@@ -77,7 +89,9 @@ impl Turn {
         span.set("roster.stage.role", stage.role.as_str());
         let limit = self.request.agent.definition.orchestration.as_ref().map(|plan| plan.stage_timeout);
         let asked = ask(self, &stage.agent, prompt, limit, &span.below()).await;
-        let report = StageReport::of(&stage.role, id, began, asked);
+        let mut report = StageReport::of(&stage.role, id, began, asked);
+        report.meta.retried = what == Ask::WriteAnew;
+        report.meta.verdict = verdict(&report.output).filter(|_| what == Ask::Review);
         let code = report.error.as_ref().map(|error| error.code);
         self.services.metrics.tool_call(id, code.unwrap_or("ok"));
         span.close(code);

@@ -14,7 +14,7 @@ use crate::output;
 
 /// Asks the runtime that serves this project.
 pub(super) fn run(root: Option<&Path>, id: &str, format: Format) -> Result<Exit, HostError> {
-    let root = assemble::root(root)?;
+    let root = assemble::running_root(root)?;
     let question = json!({"command": "history", "agent": id});
     let Some(answer) = running::ask_all(&root, &question)?.into_iter().next() else { return Ok(Exit::Good) };
     match format {

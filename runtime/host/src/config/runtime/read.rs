@@ -246,8 +246,17 @@ fn model_names(
         let Some(target) = node.get_ref().as_str().filter(|target| (PROVIDER_MODEL.check)(target).is_ok()) else {
             continue;
         };
-        if let Err(fault) = names.set(alias, target) {
-            checker.error(fault.code, node.span(), fault.message).help = Some(fault.help);
+        let hidden = checker.is_secret(node.span().start);
+        let set = if hidden { names.set_hidden(alias, target) } else { names.set(alias, target) };
+        match set {
+            // What a variable holds is quoted nowhere.
+            Err(fault) if hidden => {
+                let message = format!("what the variable in `models.{alias}` holds names no model");
+                let help = "it must hold \"provider/model\", with a provider of this file".to_owned();
+                checker.error(fault.code, node.span(), message).help = Some(help);
+            }
+            Err(fault) => checker.error(fault.code, node.span(), fault.message).help = Some(fault.help),
+            Ok(()) => {}
         }
     }
     if let Some(wanted) = environment(OVERRIDE).filter(|wanted| !wanted.is_empty())

@@ -45,6 +45,19 @@ fn unknown_names_say_what_was_meant_and_what_is_known() {
 }
 
 #[test]
+fn what_a_variable_held_is_shown_by_its_alias_alone() {
+    let mut names = names();
+    names.set_hidden("secret", "openai/sk-abc").unwrap();
+    let shown = |names: &ModelNames, name: &str| names.shown(name, &names.resolve(name).unwrap());
+    assert_eq!(
+        (shown(&names, "secret"), shown(&names, "fast")),
+        ("secret".to_owned(), "openai/gpt-4o-mini".to_owned())
+    );
+    names.set("secret", "demo/pro").unwrap();
+    assert_eq!(shown(&names, "secret"), "demo/pro");
+}
+
+#[test]
 fn the_demo_provider_has_three_models_and_no_provider_an_empty_one() {
     check("demo/flahs", "unknown_model: provider `demo` has no model `flahs`: did you mean `demo/flash`?");
     check(

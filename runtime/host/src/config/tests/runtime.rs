@@ -55,6 +55,14 @@ fn everything_but_the_project_has_a_default() {
 }
 
 #[test]
+fn what_a_variable_in_an_alias_holds_is_quoted_nowhere() {
+    let loaded = load("[models]\nfast = \"${BAD}/m\"\n");
+    let said = format!("{:?}", loaded.problems);
+    assert!(said.contains("what the variable in `models.fast` holds names no model"), "{said}");
+    assert!(!said.contains("hidden-value"), "{said}");
+}
+
+#[test]
 fn only_braced_variables_in_values_expand_and_only_once() {
     let key = |value: &str| {
         let text = format!("[models.providers.p]\nbase_url = \"http://h\"\napi_key = '{value}' # needs ${{OTHER}}\n");

@@ -17,6 +17,12 @@ pub fn ask(root: &Path, question: &Value) -> Vec<Value> {
     sockets(root).iter().filter_map(|socket| ask_one(socket, question)).collect()
 }
 
+/// Whether a process serves the project at `root`.
+#[must_use]
+pub fn is_served(root: &Path) -> bool {
+    sockets(root).iter().any(|socket| connect(socket).is_some())
+}
+
 fn ask_one(socket: &Path, question: &Value) -> Option<Value> {
     let mut stream = connect(socket)?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;

@@ -100,6 +100,33 @@ async fn commands_for_a_running_runtime_say_when_there_is_none() {
 }
 
 #[tokio::test]
+async fn commands_reach_a_runtime_whose_configuration_was_broken_since() {
+    let live = Live::serve(|project| project.agent("clerk", "instructions = \"one\"")).await;
+    live.project.write("config/runtime.toml", "[project\n");
+    for command in [&["agents"][..], &["agents", "history", "clerk"], &["reload"]] {
+        let output = run(&live.project, command).await;
+        assert_ne!(output.code, Some(2), "{command:?}: {}", output.stderr);
+        assert!(!output.stdout.is_empty(), "{command:?}: {}", output.stderr);
+    }
+    let output = run(&live.project, &["check"]).await;
+    assert_eq!(output.code, Some(2), "what reads the file says what is wrong with it");
+}
+
+#[tokio::test]
+async fn a_client_that_says_nothing_holds_up_nobody() {
+    let live = Live::serve(|project| project.agent("clerk", "instructions = \"one\"")).await;
+    let entries = fs::read_dir(live.project.path(".temp/run")).expect("the folder");
+    let socket = entries.map(|entry| entry.expect("an entry").path()).next().expect("a socket");
+    let silent: Vec<_> = (0..4).map(|_| std::os::unix::net::UnixStream::connect(&socket).expect("connected")).collect();
+    let asked = tokio::time::Instant::now();
+    let output = run(&live.project, &["agents"]).await;
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    // One after the other they would take 10 s each.
+    assert!(asked.elapsed() < std::time::Duration::from_secs(10), "{:?}", asked.elapsed());
+    drop(silent);
+}
+
+#[tokio::test]
 async fn the_socket_is_the_owners_alone_and_goes_with_the_process() {
     use std::os::unix::fs::PermissionsExt;
     let project = Project::new().plain();

@@ -1,5 +1,7 @@
 //! What earlier runs served, and what operators pinned.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use super::{Live, file, mirror, until};
@@ -98,6 +100,24 @@ async fn a_pinned_version_is_served_whatever_the_file_says_until_it_is_unpinned(
     let pinned = run(&live.project, &["agents", "pin", "clerk", &first[..8]]).await;
     assert_eq!(pinned.code, Some(0), "{}", pinned.stderr);
     assert_eq!(live.says("clerk").await.as_deref(), Ok("one"));
+}
+
+#[tokio::test]
+async fn a_pin_is_lifted_while_the_agent_has_no_line() {
+    let live = Live::serve(|project| project.agent("clerk", "instructions = \"one\"").plain()).await;
+    let first = written(&live, "clerk", 1).await[0]["fingerprint"].as_str().expect("a fingerprint").to_owned();
+    let pinned = run(&live.project, &["agents", "pin", "clerk", &first]).await;
+    assert_eq!(pinned.code, Some(0), "{}", pinned.stderr);
+    live.project.write("agents/clerk.toml", file("clerk", "two"));
+    let registry = fs::read_to_string(live.project.path("config/registry.toml")).expect("read");
+    live.project.write("config/registry.toml", "[agents]\nplain = \"plain.toml\"\n");
+    until("it is away", async || live.says("clerk").await.is_err()).await;
+    let unpinned = run(&live.project, &["agents", "unpin", "clerk"]).await;
+    assert_eq!(unpinned.code, Some(0), "{}", unpinned.stderr);
+    let again = run(&live.project, &["agents", "unpin", "clerk"]).await;
+    assert!(again.stderr.contains("there is no agent `clerk`"), "{}", again.stderr);
+    live.project.write("config/registry.toml", registry);
+    live.until_says("clerk", "two").await;
 }
 
 #[tokio::test]
