@@ -19,10 +19,11 @@ pub enum LogFormat {
     Json,
 }
 
-/// What is logged unless `RUST_LOG` says otherwise: ours from `info`, the rest from `warn`.
-const SERVING: &str = "warn,roster=info";
+/// What is logged unless `RUST_LOG` says otherwise: ours from `info`, the rest from `warn`. The MCP library would tell of
+/// every server that is not there, with its address; the room `mcp` tells it better.
+const SERVING: &str = "warn,rmcp=off,roster=info";
 /// The same for commands whose output is for the person who typed them.
-const TALKING: &str = "error";
+const TALKING: &str = "error,rmcp=off";
 
 /// Starts logging for a runtime that serves.
 ///

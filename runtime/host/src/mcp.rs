@@ -1,20 +1,25 @@
 //! MCP servers as this project configures them: from `[mcp.servers]` to connections, and what comes of them to reloading
 //! and the counters.
 
+mod door;
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use roster_engine::trace::Metrics;
-use roster_engine::turn::Services;
+use roster_engine::turn::{Limits, Services};
 use roster_mcp::client::{Notice, Reach, ServerConfig, Servers};
 use roster_model::source::{SourceState, Standing, ToolGroup, ToolSource};
 use tokio_util::sync::CancellationToken;
 
+use crate::clock::{RandomIds, SystemClock};
 use crate::config::{AgentFile, McpReach, McpServer, RuntimeConfig, Setting};
 use crate::environment;
 use crate::error::HostError;
+use crate::shutdown::WIND_UP;
+pub(crate) use door::Gate;
 
 /// What a child process gets of our own variables: where things are, in which language, and how the network is reached.
 /// Everything else, keys above all, stays here unless `env` passes it on.
@@ -198,4 +203,21 @@ impl ToolSource for Unasked {
     fn states(&self) -> Vec<SourceState> {
         Vec::new()
     }
+}
+
+/// Connects to each server once and lets it go again; gives how each stood.
+///
+/// # Errors
+/// As [`Mcp::new`].
+pub(crate) async fn look(root: &Path, servers: &[McpServer]) -> Result<Vec<SourceState>, HostError> {
+    let services = Arc::new(Services::new(Arc::new(SystemClock), Arc::new(RandomIds), Limits::default()));
+    let mcp = Mcp::new(root, &services)?;
+    mcp.apply(servers);
+    mcp.servers.settled(SETTLE).await;
+    let states = mcp.servers.states();
+    services.draining.cancel();
+    services.tracker.close();
+    // Who does not end by then is killed with this process's runtime.
+    let _ = tokio::time::timeout(WIND_UP, services.tracker.wait()).await;
+    Ok(states)
 }

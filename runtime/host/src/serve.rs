@@ -16,6 +16,7 @@ use crate::assemble::{self, Assembly, Project};
 use crate::config::{self, Proof, RuntimeConfig, Token};
 use crate::error::{Exit, HostError};
 use crate::log::LogFormat;
+use crate::mcp::Gate;
 use crate::reload::{self, Reload, Socket};
 use crate::shutdown::{DRAIN, Signals, WIND_UP};
 use crate::{environment, output};
@@ -46,7 +47,10 @@ pub async fn serve(project: Project, plan: &Plan, mut signals: Signals) -> Resul
     let assembly = Arc::new(assemble::open(&project)?);
     let http = Arc::new(ArcSwap::from_pointee(http_config(&config, listeners.gateway_address())));
     assembly.mcp.apply(&config.mcp);
-    let reload = start_reload(&project, &config, &assembly, &listeners, &http, plan.log_format).await?;
+    let gate = Gate::new(Arc::clone(&assembly.registry), &assembly.services, &config.mcp_agents);
+    let doors = (Arc::clone(&http), Arc::clone(&gate));
+    let reload = start_reload(&project, &config, &assembly, &listeners, doors, plan.log_format).await?;
+    gate.follow(reload.as_ref());
     let app = Arc::new(App {
         registry: Arc::clone(&assembly.registry),
         services: Arc::clone(&assembly.services),
@@ -54,6 +58,7 @@ pub async fn serve(project: Project, plan: &Plan, mut signals: Signals) -> Resul
         operator: Arc::clone(&assembly.operator),
         control: Some(Arc::clone(&reload) as _),
         servers: Arc::clone(&assembly.mcp.servers) as _,
+        mcp: Some(gate),
         config: http,
         ready: Arc::new(AtomicBool::new(true)),
         version: env!("CARGO_PKG_VERSION"),
@@ -78,22 +83,23 @@ async fn start_reload(
     config: &RuntimeConfig,
     assembly: &Arc<Assembly>,
     listeners: &Listeners,
-    http: &Arc<ArcSwap<HttpConfig>>,
+    (http, gate): (Arc<ArcSwap<HttpConfig>>, Arc<Gate>),
     format: LogFormat,
 ) -> Result<Arc<Reload>, HostError> {
-    let (addresses, gateway, doors) = (listeners.addresses(), listeners.gateway_address(), Arc::clone(http));
+    let (addresses, gateway) = (listeners.addresses(), listeners.gateway_address());
     let (services, servers) = (Arc::clone(&assembly.services), Arc::clone(assembly));
     let apply = move |config: &RuntimeConfig| {
         if let Some(open) = addresses.iter().find(|address| config::is_open(&config.auth, **address)) {
             return Err(format!("`auth.mode` is `\"none\"`, and others can reach {open}"));
         }
-        doors.store(Arc::new(http_config(config, gateway)));
+        http.store(Arc::new(http_config(config, gateway)));
         services.set_limits(assemble::limits(config));
         if let Some(recorder) = &services.recorder {
             recorder.set_sample(config.observability.sample);
         }
         services.recall.cache.set_budget(config.limits.vector_cache);
         servers.mcp.apply(&config.mcp);
+        gate.allow(&config.mcp_agents);
         Ok(())
     };
     let names = Arc::clone(assembly);

@@ -1,12 +1,16 @@
 //! What the doors are handed by whoever assembles the runtime.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use arc_swap::ArcSwap;
+use bytes::Bytes;
+use http_body_util::combinators::BoxBody;
 use roster_engine::registry::{Control, Registry};
 use roster_engine::turn::Services;
+use roster_model::BoxFuture;
 use roster_model::housekeeping::SessionStore;
 use roster_model::id::ResourceId;
 use roster_model::source::ToolSource;
@@ -28,12 +32,37 @@ pub struct App {
     pub control: Option<Arc<dyn Control>>,
     /// MCP servers whose tools agents use; `/admin/mcp` shows how they stand.
     pub servers: Arc<dyn ToolSource>,
+    /// The door `/mcp`; without one it is closed.
+    pub mcp: Option<Arc<dyn McpDoor>>,
     /// What may change while running.
     pub config: Arc<ArcSwap<HttpConfig>>,
     /// False until the first registry is published: `/ready` answers 503 `starting`.
     pub ready: Arc<AtomicBool>,
     /// The runtime's version, shown by Studio and `/openapi.json`.
     pub version: &'static str,
+}
+
+/// Who asks at the door `/mcp`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct McpCaller {
+    /// The holder of a token; `None` while authentication is off.
+    pub subject: Option<String>,
+    /// The owner of their conversations; `None` while authentication is off.
+    pub resource: Option<ResourceId>,
+}
+
+/// A request whose body was read whole.
+pub type McpRequest = http::Request<Bytes>;
+/// An answer, which may be a stream.
+pub type McpResponse = http::Response<BoxBody<Bytes, Infallible>>;
+
+/// Speaks the Model Context Protocol behind `/mcp`. Who comes to it was let in already.
+pub trait McpDoor: Send + Sync + 'static {
+    /// Whether any agent is offered.
+    fn is_open(&self) -> bool;
+
+    /// Answers one request.
+    fn answer(&self, request: McpRequest, caller: McpCaller) -> BoxFuture<'_, McpResponse>;
 }
 
 /// Settings of the doors. Swapped as a whole; each request reads it once.

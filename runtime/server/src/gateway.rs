@@ -4,6 +4,7 @@ mod agent;
 mod chat;
 mod content;
 mod conversations;
+mod mcp;
 mod messages;
 mod models;
 mod openai;
@@ -35,6 +36,7 @@ pub(crate) fn routes() -> Vec<Route> {
     routes.extend(conversations::routes());
     routes.extend(turns::routes());
     routes.extend(openai::routes());
+    routes.extend(mcp::routes());
     routes
 }
 

@@ -13,7 +13,7 @@ mod mastra;
 mod serve;
 mod studio;
 
-pub use app::{App, Auth, HttpConfig, Scope, TokenGrant};
+pub use app::{App, Auth, HttpConfig, McpCaller, McpDoor, McpRequest, McpResponse, Scope, TokenGrant};
 pub use http::limits::DEFAULT_BODY_LIMIT;
 pub use http::peer::Peer;
 pub use listener::{gateway, studio};

@@ -2,6 +2,7 @@
 
 mod databases;
 mod finding;
+mod servers;
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -48,6 +49,9 @@ pub(super) fn run(root: Option<&Path>) -> Result<Exit, HostError> {
         failed |= tell(&key(provider))?;
     }
     failed |= tell(&embedder(&project.root))?;
+    for finding in servers::findings(&project.root, &config.mcp)? {
+        failed |= tell(&finding)?;
+    }
     for finding in ports(&config) {
         failed |= tell(&finding)?;
     }

@@ -42,6 +42,8 @@ pub struct RuntimeConfig {
     pub observability: ObservabilityConfig,
     /// `[reload]`.
     pub reload: ReloadConfig,
+    /// `[gateway.mcp] agents`: who may be asked through `/mcp`; `*` stands for all.
+    pub mcp_agents: Vec<String>,
     /// `[mcp.servers]`, in the order of the file.
     pub mcp: Vec<McpServer>,
 }

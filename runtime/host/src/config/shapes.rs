@@ -33,7 +33,22 @@ static GATEWAY: TableShape = TableShape::closed(&[
     Key::new("listen", "Its address.", Shape::Rule(&ADDRESS)).default("\"127.0.0.1:8787\""),
     Key::new("cors", "Further browser origins that may call; \"*\" only with auth on.", Shape::List(&ORIGINS))
         .default("[]"),
+    Key::new("mcp", "The door `/mcp`, which offers agents as tools.", Shape::Table(&GATEWAY_MCP)),
 ]);
+
+static GATEWAY_MCP: TableShape = TableShape::closed(&[Key::new(
+    "agents",
+    "Agents that programs may ask through /mcp, by id; \"*\": all. Without any the door is closed.",
+    Shape::List(&ListShape { item: Shape::Rule(&OFFERED), least: 0, unique: true }),
+)
+.default("[]")]);
+
+static OFFERED: TextRule = TextRule {
+    noun: "an agent id, or `\"*\"`",
+    code: "bad_id",
+    pattern: "^(\\*|[a-z0-9][a-z0-9._-]{0,63})$",
+    check: |text| if text == "*" { Ok(()) } else { (KEY.check)(text) },
+};
 
 static STUDIO: TableShape = TableShape::closed(&[
     Key::new("listen", "Its address.", Shape::Rule(&ADDRESS)).default("\"127.0.0.1:4111\""),

@@ -20,6 +20,7 @@ mod definitions;
 mod histories;
 mod import;
 mod mcp;
+mod mcp_door;
 mod memory;
 mod recorded;
 mod reload;

@@ -46,6 +46,7 @@ pub(super) async fn keep(server: Arc<Server>, means: Means, end: CancellationTok
 async fn tries(server: &Arc<Server>, means: &Means, end: &CancellationToken) {
     let mut backoff = Backoff::default();
     let mut first = true;
+    let mut told = None;
     while !end.is_cancelled() {
         let began = Instant::now();
         let Err(reason) = once(server, means, end, first).await else { return };
@@ -57,7 +58,13 @@ async fn tries(server: &Arc<Server>, means: &Means, end: &CancellationToken) {
             backoff.reset();
         }
         let pause = backoff.next();
-        tracing::warn!(server = server.name(), again_in_ms = pause.as_millis(), "MCP server {reason}");
+        // The same again is no news.
+        if told.as_ref() == Some(&reason) {
+            tracing::debug!(server = server.name(), again_in_ms = pause.as_millis(), "MCP server {reason}");
+        } else {
+            tracing::warn!(server = server.name(), again_in_ms = pause.as_millis(), "MCP server {reason}");
+            told = Some(reason.clone());
+        }
         server.gone(reason);
         tokio::select! {
             () = end.cancelled() => return,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
-use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 
 use super::config::Reach;
 
@@ -49,10 +49,17 @@ pub(super) fn transport(
 }
 
 /// The cause at the bottom of an error, which says most: "connection refused".
-pub(super) fn root_cause(error: &dyn Error) -> String {
+pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
     let mut last = error;
-    while let Some(inner) = last.source() {
-        last = inner;
+    loop {
+        // The library does not name the client's own error as a source.
+        let of_client = match last.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+            Some(StreamableHttpError::Client(inner)) => Some(inner as &(dyn Error + 'static)),
+            _ => None,
+        };
+        match of_client.or_else(|| last.source()) {
+            Some(inner) => last = inner,
+            None => return last.to_string(),
+        }
     }
-    last.to_string()
 }

@@ -92,6 +92,7 @@ async fn answer(gate: &Gate, uri: &Uri, mut request: Request, next: Next) -> Res
     if let Some(response) = origin::preflight(request.method(), request.headers(), &origin) {
         return response;
     }
+    request.extensions_mut().insert(origin.clone());
     let admitted = if gate.turns_away(&request) {
         Err(TurnRefused::Draining.into())
     } else {

@@ -64,7 +64,7 @@ fn too_large(limit: usize) -> ApiError {
     ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message).detail("limit", limit.into())
 }
 
-async fn read(request: Request, limit: usize) -> Result<Bytes, ApiError> {
+pub(crate) async fn read(request: Request, limit: usize) -> Result<Bytes, ApiError> {
     let (parts, body) = request.into_parts();
     let length = parts.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     let length = length.and_then(|length| usize::try_from(length).ok());

@@ -101,7 +101,8 @@ pub(crate) fn preflight(method: &Method, headers: &HeaderMap, origin: &Origin) -
         headers.insert(
             ACCESS_CONTROL_ALLOW_HEADERS,
             HeaderValue::from_static(
-                "Content-Type,Authorization,X-Conversation-Id,A2A-Version,x-mastra-client-type,x-mastra-dev-playground",
+                "Content-Type,Authorization,X-Conversation-Id,A2A-Version,x-mastra-client-type,x-mastra-dev-playground,\
+                 Mcp-Session-Id,Mcp-Protocol-Version,Mcp-Method,Mcp-Name,Last-Event-ID",
             ),
         );
         headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("3600"));
@@ -129,7 +130,9 @@ pub(crate) fn allow(origin: &Origin, mut response: Response) -> Response {
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, value.clone());
         headers.insert(
             ACCESS_CONTROL_EXPOSE_HEADERS,
-            HeaderValue::from_static("Content-Length,X-Requested-With,X-Conversation-Id,Retry-After,X-Should-Retry"),
+            HeaderValue::from_static(
+                "Content-Length,X-Requested-With,X-Conversation-Id,Retry-After,X-Should-Retry,Mcp-Session-Id",
+            ),
         );
     }
     response

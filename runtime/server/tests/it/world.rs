@@ -128,6 +128,7 @@ impl World {
             operator,
             control: controlled.then(|| Arc::clone(&control) as Arc<dyn Control>),
             servers: Arc::new(()),
+            mcp: None,
             config: Arc::new(ArcSwap::from_pointee(HttpConfig::default())),
             ready: Arc::new(AtomicBool::new(true)),
             version: "9.9.9",

@@ -1,4 +1,4 @@
-//! `[mcp]`: servers whose tools agents use.
+//! `[mcp]`: servers whose tools agents use; `[gateway.mcp]`: agents that are tools themselves.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -57,6 +57,13 @@ pub struct Setting {
     pub value: Secret,
     /// Whether the value is masked wherever the server's words are shown.
     pub secret: bool,
+}
+
+/// Who may be asked through the door `/mcp`.
+pub(super) fn agents(gateway: Option<View<'_, '_>>) -> Vec<String> {
+    let table = gateway.and_then(|gateway| gateway.table("mcp"));
+    let agents = table.map(|table| table.texts("agents")).unwrap_or_default();
+    agents.into_iter().map(|(id, _)| id.to_owned()).collect()
 }
 
 /// The servers, in the order of the file. One that cannot be used is a problem, and not among them.

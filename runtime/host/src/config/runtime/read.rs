@@ -45,6 +45,7 @@ pub(super) fn config(
         limits: limits(root.table("limits")),
         observability: observability(root.table("observability")),
         reload: reload(root.table("reload")),
+        mcp_agents: mcp::agents(root.table("gateway")),
         mcp: mcp::servers(root.table("mcp"), text, checker),
     })
 }

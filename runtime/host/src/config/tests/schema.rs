@@ -63,6 +63,9 @@ fn runtime_schema_and_loader_agree() {
         ("[project]\n[mcp.servers.x]\ncommand = [\"x\"]\nheaders = { X = \"y\" }\n", false),
         ("[project]\n[mcp.servers.\"a b\"]\ncommand = [\"x\"]\n", false),
         ("[project]\n[mcp]\nserver = 1\n", false),
+        ("[project]\n[gateway.mcp]\nagents = [\"chat-agent\", \"*\"]\n", true),
+        ("[project]\n[gateway.mcp]\nagents = [\"No Id\"]\n", false),
+        ("[project]\n[studio.mcp]\nagents = []\n", false),
         ("[project]\nnam = \"x\"\n", false),
     ];
     let environment = |name: &str| (name == "ADDR").then(|| "127.0.0.1:0".to_owned());
