@@ -3,6 +3,7 @@
 //! `prepare` does all that may fail, per agent; `publish` swaps one `Arc` and cannot fail. A turn keeps the snapshot it
 //! began with.
 
+mod absent;
 mod catalog;
 mod control;
 mod cycles;
@@ -12,7 +13,10 @@ mod remote;
 mod resolve;
 mod snapshot;
 
-pub use catalog::{BoundEmbedder, BoundModel, Catalog, EmbedderSource, ModelSource, NameFault, ProcessorSource};
+pub use catalog::{
+    BoundEmbedder, BoundModel, Catalog, EmbedderSource, ModelSource, NameFault, PluginNames, PluginStanding,
+    ProcessorSource,
+};
 pub use control::{AdminEvent, Control, ControlError};
 pub use diff::{Change, ChangeKind, keys as differing_keys};
 pub use prepare::{Candidate, Prepared, check_names, prepare};

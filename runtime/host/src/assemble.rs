@@ -22,13 +22,14 @@ use roster_storage::unavailable::UnavailableStore;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::task::TaskTracker;
 
-use crate::catalog::catalog;
+use crate::catalog::{Contributions, catalog};
 use crate::clock::{RandomIds, SystemClock};
 use crate::config::{AgentFile, ObservabilityConfig, ProjectFiles, RuntimeConfig, read_project};
 use crate::embedders::Embedders;
 use crate::error::HostError;
 use crate::mcp::{Mcp, Unasked};
 use crate::paths::{NOT_A_FOLDER, RUNTIME_FILE, not_a_folder};
+use crate::plugins::PluginHost;
 use crate::{config, environment, mcp, output, render, shutdown};
 
 /// A project as it was read: its root, and all its files with all their problems.
@@ -147,7 +148,8 @@ pub fn check_model(project: &Project, name: &str) -> Result<(), HostError> {
 fn catalog_without_store(root: &Path, config: &RuntimeConfig) -> Result<Catalog, HostError> {
     let store = Arc::new(UnavailableStore::new("the store is not opened while checking"));
     let (clock, ids, embedders) = (Arc::new(SystemClock), Arc::new(RandomIds), Arc::new(Embedders::new(root)));
-    catalog(root, config, store, clock, ids, embedders, Arc::new(Unasked::of(config)))
+    let plugins = Contributions::unasked(config, Arc::new(Unasked::of(config)));
+    catalog(root, config, store, clock, ids, embedders, plugins)
 }
 
 /// A warning for each model table whose variable is not set; those of `runtime.toml` are found with the file.
@@ -181,6 +183,8 @@ pub struct Assembly {
     pub(crate) embedders: Arc<Embedders>,
     /// MCP servers, whose tools the agents use; none is started before they are applied.
     pub(crate) mcp: Mcp,
+    /// The plugins; none is loaded before they are applied.
+    pub(crate) plugins: Arc<PluginHost>,
     /// The same store as the operator sees it.
     pub operator: Arc<dyn OperatorStore>,
     /// The same store once more, for closing it; `None` while it cannot be used.
@@ -197,6 +201,8 @@ pub async fn assemble(project: &mut Project, agent: &str) -> Result<Assembly, Ho
     let servers = mcp::used_by(agent, &project.files.agents, &project.config()?.mcp);
     assembly.mcp.apply(&servers);
     assembly.mcp.servers.settled(mcp::SETTLE).await;
+    assembly.plugins.apply(&project.config()?.plugins);
+    assembly.plugins.settle();
     let catalog = assembly.catalog(project.config()?)?;
     assembly.registry.publish(prepared(project, &catalog, &assembly.registry));
     Ok(assembly)
@@ -224,7 +230,9 @@ pub fn open(project: &Project) -> Result<Assembly, HostError> {
     let (services, embedders) = (Arc::new(services), Arc::new(Embedders::new(&project.root)));
     let mcp = Mcp::new(&project.root, &services)?;
     let root = project.root.clone();
-    Ok(Assembly { root, registry, services, store, embedders, mcp, operator, sessions: sessions.ok() })
+    let plugins = PluginHost::new(&project.root, &config.plugins, Arc::clone(&services.clock), &registry)?;
+    let plugins = Arc::new(plugins);
+    Ok(Assembly { root, registry, services, store, embedders, mcp, plugins, operator, sessions: sessions.ok() })
 }
 
 /// Where turns are observed. A file that cannot be used is told once; the runtime serves without.
@@ -310,7 +318,8 @@ impl Assembly {
         let Services { clock, ids, .. } = &*self.services;
         let (store, embedders) = (Arc::clone(&self.store), Arc::clone(&self.embedders));
         let servers = Arc::clone(&self.mcp.servers) as _;
-        catalog(&self.root, config, store, Arc::clone(clock), Arc::clone(ids), embedders, servers)
+        let plugins = Contributions::of(&self.plugins, config, servers);
+        catalog(&self.root, config, store, Arc::clone(clock), Arc::clone(ids), embedders, plugins)
     }
 
     /// Where versions of definitions are kept; `None` while the store cannot be used.
@@ -332,6 +341,7 @@ impl Assembly {
 
     /// Closes the store: what was acknowledged is already durable, this tidies up behind it.
     pub async fn close_store(&self) {
+        self.plugins.plugins.close(shutdown::WIND_UP).await;
         if let Some(recorder) = &self.services.recorder {
             let _ = tokio::time::timeout(shutdown::WIND_UP, recorder.flush()).await;
         }

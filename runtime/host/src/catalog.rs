@@ -7,17 +7,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use roster_embed::hash::HashEmbedder;
 use roster_engine::definition::{MemoryConfig, ModelChoice, ModelTable};
 use roster_engine::memory::{FactoryError, Memory, MemoryFactory};
-use roster_engine::registry::{BoundEmbedder, BoundModel, Catalog, ModelSource, NameFault};
+use roster_engine::registry::{BoundEmbedder, BoundModel, Catalog, ModelSource, NameFault, PluginNames};
 use roster_engine::tool::Schemas;
 use roster_model::embedder::{EmbedErrorKind, Embedder};
 use roster_model::housekeeping::SessionStore;
 use roster_model::id::IdSource;
-use roster_model::processor::Processor;
 use roster_model::provider::Provider;
 use roster_model::source::ToolSource;
 use roster_model::time::Clock;
+use roster_model::tool::ToolMaker;
+use roster_plugin::bridge::embedder::embedder as embedder_of_plugin;
+use roster_plugin::bridge::model::provider as provider_of_plugin;
 use roster_provider::client::{ClientOptions, HttpClient};
 use roster_provider::config::{self as provider, Dialect, Key};
 use roster_provider::demo::DemoProvider;
@@ -31,6 +34,7 @@ use crate::embedders::{Embedders, NamedEmbedders};
 use crate::environment;
 use crate::error::HostError;
 use crate::folders::ProjectFolders;
+use crate::plugins::{PluginHost, Processors, unasked};
 
 use reach::of_runtime;
 
@@ -48,18 +52,20 @@ pub fn catalog(
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
     embedders: Arc<Embedders>,
-    servers: Arc<dyn ToolSource>,
+    plugins: Contributions,
 ) -> Result<Catalog, HostError> {
-    let models = Arc::new(Models::new(root, config, Arc::clone(&clock), ids));
+    let models = Models::new(root, config, Arc::clone(&clock), ids).with_plugins(plugins.host.clone());
+    let models = Arc::new(models);
     let tools = roster_tools::builtin(kit(root, clock)?);
     let create_memory: Arc<dyn MemoryFactory> = Arc::new(CreateMemory { store });
     Ok(Catalog {
         factories: BTreeMap::from([("create_memory".to_owned(), create_memory)]),
-        tools: tools.into_iter().collect(),
-        servers,
-        embedders: Arc::new(NamedEmbedders::new(embedders, Arc::clone(&models))),
+        servers: plugins.servers,
+        tools: tools.into_iter().chain(plugins.tools).collect(),
+        plugins: plugins.names,
+        embedders: Arc::new(NamedEmbedders::new(embedders, Arc::clone(&models), plugins.current)),
         models,
-        processors: Arc::new(BTreeMap::<String, Arc<dyn Processor>>::new()),
+        processors: Arc::new(Processors(plugins.host)),
         revision: 1,
         schemas: Schemas::default(),
     })
@@ -71,6 +77,49 @@ fn kit(root: &Path, clock: Arc<dyn Clock>) -> Result<Kit, HostError> {
     let client = tool_client().map_err(none)?;
     let fetch = FetchMaker::new(Arc::new(SystemLookup)).map_err(none)?;
     Ok(Kit { client, clock, folders: Arc::new(ProjectFolders::new(root)), fetch })
+}
+
+/// What plugins and MCP servers add to a catalog.
+pub struct Contributions {
+    /// MCP servers.
+    pub servers: Arc<dyn ToolSource>,
+    /// How the plugins stand.
+    pub names: PluginNames,
+    /// Their tools.
+    pub tools: BTreeMap<String, Arc<dyn ToolMaker>>,
+    /// They themselves; `None`: nobody loads them.
+    pub host: Option<Arc<PluginHost>>,
+    /// Whether all this is still so.
+    pub current: Box<dyn Fn() -> bool + Send + Sync>,
+}
+
+impl Contributions {
+    /// Of plugins that nobody loads.
+    #[must_use]
+    pub fn unasked(config: &RuntimeConfig, servers: Arc<dyn ToolSource>) -> Self {
+        Self {
+            servers,
+            names: unasked(&config.plugins),
+            tools: BTreeMap::new(),
+            host: None,
+            current: Box::new(|| true),
+        }
+    }
+
+    /// Of plugins that are there.
+    #[must_use]
+    pub fn of(plugins: &Arc<PluginHost>, config: &RuntimeConfig, servers: Arc<dyn ToolSource>) -> Self {
+        // Before the names are asked: what changes meanwhile makes another catalog.
+        let (revision, host) = (plugins.revision(), Arc::clone(plugins));
+        let current = Box::new(move || host.is_current(revision));
+        Self {
+            servers,
+            names: plugins.names(&config.plugins),
+            tools: plugins.tools(),
+            host: Some(Arc::clone(plugins)),
+            current,
+        }
+    }
 }
 
 /// The client that tools ask the network with.
@@ -107,6 +156,8 @@ pub struct Models {
     http: HttpClient,
     /// Providers made so far: one for each distinct configuration, shared by all agents.
     made: Mutex<HashMap<Identity, Arc<dyn Provider>>>,
+    /// The plugins; `None`: nobody loads them, and every name of theirs may be good.
+    plugins: Option<Arc<PluginHost>>,
     /// Embedders made so far, by `provider/model`.
     embedders: Mutex<HashMap<String, Arc<dyn Embedder>>>,
 }
@@ -130,11 +181,48 @@ impl Models {
             providers: config.providers.iter().map(|one| (one.name.clone(), one.clone())).collect(),
             http: HttpClient::new(ClientOptions::new(clock, ids)),
             made: Mutex::default(),
+            plugins: None,
             embedders: Mutex::default(),
         }
     }
 
+    /// With the models and embedders of plugins.
+    #[must_use]
+    pub fn with_plugins(self, plugins: Option<Arc<PluginHost>>) -> Self {
+        Self { plugins, ..self }
+    }
+
+    /// An embedder of a plugin: `acme:small`.
+    ///
+    /// # Errors
+    /// [`NameFault`] says why it is not there.
+    pub fn embedder_of_plugin(&self, name: &str) -> Result<BoundEmbedder, NameFault> {
+        let (key, id) = name.split_once(':').unwrap_or((name, ""));
+        let Some(plugins) = &self.plugins else {
+            return Ok(BoundEmbedder { embedder: Arc::new(HashEmbedder), notice: None });
+        };
+        let found = plugins.get(key).and_then(|plugin| embedder_of_plugin(&plugin, id));
+        match found {
+            Some(embedder) => Ok(BoundEmbedder { embedder, notice: None }),
+            None => Err(plugins.fault("embedder", name)),
+        }
+    }
+
+    /// A model of a plugin: `acme:large`.
+    fn of_plugin(&self, name: &str) -> Option<Result<BoundModel, NameFault>> {
+        let (key, model) = name.split_once(':').filter(|_| !name.contains('/'))?;
+        let Some(plugins) = &self.plugins else { return Some(Ok(not_asked(name, model))) };
+        let found = plugins.get(key).and_then(|plugin| provider_of_plugin(&plugin, model));
+        Some(match found {
+            Some(provider) => Ok(BoundModel { name: name.to_owned(), provider, model: model.to_owned() }),
+            None => Err(plugins.fault("model", name)),
+        })
+    }
+
     fn named(&self, name: &str) -> Result<BoundModel, NameFault> {
+        if let Some(bound) = self.of_plugin(name) {
+            return bound;
+        }
         let resolved = self.names.resolve(name).map_err(unknown)?;
         let shown = self.names.shown(name, &resolved);
         let ResolvedModel { provider, model } = resolved;
@@ -211,6 +299,11 @@ impl ModelSource for Models {
             ModelChoice::Table(table) => self.table(table),
         }
     }
+}
+
+/// A model of a plugin that nobody loaded: it is only looked at, never asked.
+fn not_asked(name: &str, model: &str) -> BoundModel {
+    BoundModel { name: name.to_owned(), provider: Arc::new(DemoProvider::new()), model: model.to_owned() }
 }
 
 fn unknown(fault: ModelFault) -> NameFault {

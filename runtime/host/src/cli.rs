@@ -10,6 +10,7 @@ mod import;
 mod models;
 mod new_agent;
 mod new_plugin;
+mod plugins;
 mod progress;
 mod reload;
 mod running;
@@ -91,6 +92,17 @@ enum Command {
         #[command(subcommand)]
         what: Option<ModelsCommand>,
     },
+    /// Lists the plugins of the runtime that serves; looks at libraries; takes others up.
+    Plugins {
+        /// How to print it.
+        #[arg(long, value_enum, default_value_t, value_name = "FORMAT", global = true)]
+        format: Format,
+        #[command(subcommand)]
+        what: Option<plugins::PluginsCommand>,
+    },
+    /// The own process of a plugin; started by the runtime.
+    #[command(hide = true)]
+    PluginHost,
     /// Tells what a turn's model calls were fed, and why.
     Why(WhyArgs),
     /// Removes everything of an owner: threads, messages, working memory, the recall index.
@@ -339,6 +351,8 @@ impl Cli {
             Command::Agents { format, what } => agents::run(root, format, what.as_ref()),
             Command::Reload => reload::run(root),
             Command::Schema { kind } => schema::run(kind),
+            Command::Plugins { format, what } => plugins::run(root, format, what.as_ref()),
+            Command::PluginHost => Ok(Exit::Child(roster_plugin::child::run())),
             Command::Doctor => doctor::run(root),
             Command::Models { what } => models::run(root, what.as_ref()),
             Command::Why(args) => why::run(root, &args),

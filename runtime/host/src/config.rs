@@ -3,6 +3,7 @@
 
 mod expand;
 pub mod models;
+mod plugins;
 pub(crate) mod project;
 mod registry;
 mod runtime;
@@ -10,6 +11,7 @@ pub mod schema;
 pub(crate) mod secret;
 mod shapes;
 
+pub use plugins::{EXECUTABLE, PluginEntry, PluginsConfig};
 pub use project::{AgentFile, ProjectFiles, ReadFailure, read_config, read_file, read_project};
 pub use registry::{LoadedRegistry, RegistryLine, load_registry};
 pub use runtime::{

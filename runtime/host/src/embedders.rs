@@ -44,13 +44,15 @@ pub struct NamedEmbedders {
     models: Arc<Models>,
     /// Whether the weights of `local` were there when this was made.
     weights: bool,
+    /// Whether the plugins are as they were when this was made.
+    plugins: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
 impl NamedEmbedders {
     /// The built-in embedders and those of the configured providers.
     #[must_use]
-    pub fn new(built_in: Arc<Embedders>, models: Arc<Models>) -> Self {
-        Self { weights: built_in.has_weights(), built_in, models }
+    pub fn new(built_in: Arc<Embedders>, models: Arc<Models>, plugins: Box<dyn Fn() -> bool + Send + Sync>) -> Self {
+        Self { weights: built_in.has_weights(), built_in, models, plugins }
     }
 
     fn hash(&self) -> BoundEmbedder {
@@ -68,6 +70,7 @@ impl EmbedderSource for NamedEmbedders {
             "hash" => Ok(self.hash()),
             "local" => Ok(self.local()),
             _ if name.contains('/') => self.models.embedder(name),
+            _ if name.contains(':') => self.models.embedder_of_plugin(name),
             _ => Err(unknown(name)),
         }
     }
@@ -77,9 +80,9 @@ impl EmbedderSource for NamedEmbedders {
         Ok(if self.weights { self.local() } else { self.hash() })
     }
 
-    /// Until weights are imported, or taken away.
+    /// Until weights are imported, or taken away, or a plugin comes or goes.
     fn is_current(&self) -> bool {
-        self.weights == self.built_in.has_weights()
+        self.weights == self.built_in.has_weights() && (self.plugins)()
     }
 }
 
@@ -92,14 +95,9 @@ fn no_weights() -> NameFault {
 }
 
 fn unknown(name: &str) -> NameFault {
-    if name.contains(':') {
-        let message = format!("embedder `{name}` cannot be used: this version of Roster has no plugins");
-        let help = Some("write embedder = \"local\", \"hash\" or \"provider/model\"".to_owned());
-        return NameFault { code: "not_available_yet", message, help };
-    }
     let help = match suggest(name, ["hash", "local"]) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => "known embedders: `hash`, `local`, `provider/model`".to_owned(),
+        None => "known embedders: `hash`, `local`, `provider/model`, `plugin:embedder`".to_owned(),
     };
     NameFault { code: "unknown_embedder", message: format!("unknown embedder `{name}`"), help: Some(help) }
 }

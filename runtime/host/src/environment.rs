@@ -11,6 +11,11 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// The folder of the running binary.
+pub(crate) fn binary_folder() -> Option<PathBuf> {
+    std::env::current_exe().ok()?.parent().map(std::path::Path::to_path_buf)
+}
+
 /// Where the process was started.
 ///
 /// # Errors

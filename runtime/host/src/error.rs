@@ -93,6 +93,8 @@ pub enum Exit {
     Environment,
     /// 70: a fault of ours.
     Internal,
+    /// What a plugin's own process ends with.
+    Child(u8),
     /// 130: a second signal ended it at once.
     Signalled,
 }
@@ -112,6 +114,7 @@ impl Exit {
             Self::Problems => 1,
             Self::Environment => 2,
             Self::Internal => 70,
+            Self::Child(code) => code,
             Self::Signalled => 130,
         }
     }

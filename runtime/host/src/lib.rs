@@ -18,6 +18,7 @@ pub mod log;
 mod mcp;
 pub mod output;
 pub mod paths;
+pub mod plugins;
 pub mod reload;
 pub mod render;
 pub mod serve;

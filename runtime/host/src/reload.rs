@@ -13,6 +13,7 @@ mod inbox;
 mod lines;
 mod past;
 mod pin;
+mod plugins;
 mod publish;
 mod reloader;
 mod report;

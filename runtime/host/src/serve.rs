@@ -45,6 +45,8 @@ pub async fn serve(project: Project, plan: &Plan, mut signals: Signals) -> Resul
     let config = project.config()?.clone();
     let listeners = Listeners::bind(plan, &config).await?;
     let assembly = Arc::new(assemble::open(&project)?);
+    assembly.plugins.apply(&config.plugins);
+    assembly.plugins.settle();
     let http = Arc::new(ArcSwap::from_pointee(http_config(&config, listeners.gateway_address())));
     assembly.mcp.apply(&config.mcp);
     let gate = Gate::new(Arc::clone(&assembly.registry), &assembly.services, &config.mcp_agents);
@@ -87,7 +89,7 @@ async fn start_reload(
     format: LogFormat,
 ) -> Result<Arc<Reload>, HostError> {
     let (addresses, gateway) = (listeners.addresses(), listeners.gateway_address());
-    let (services, servers) = (Arc::clone(&assembly.services), Arc::clone(assembly));
+    let (services, parts) = (Arc::clone(&assembly.services), Arc::clone(assembly));
     let apply = move |config: &RuntimeConfig| {
         if let Some(open) = addresses.iter().find(|address| config::is_open(&config.auth, **address)) {
             return Err(format!("`auth.mode` is `\"none\"`, and others can reach {open}"));
@@ -98,8 +100,9 @@ async fn start_reload(
             recorder.set_sample(config.observability.sample);
         }
         services.recall.cache.set_budget(config.limits.vector_cache);
-        servers.mcp.apply(&config.mcp);
+        parts.mcp.apply(&config.mcp);
         gate.allow(&config.mcp_agents);
+        parts.plugins.apply(&config.plugins);
         Ok(())
     };
     let names = Arc::clone(assembly);
@@ -114,10 +117,12 @@ async fn start_reload(
         apply: Box::new(apply),
         format,
         run: format!("{:032x}", assembly.services.ids.fresh()),
+        plugins: Arc::clone(&assembly.plugins),
     })
     .await?;
-    let told = Arc::clone(&reload);
-    assembly.mcp.on_change(move || told.tools_changed());
+    let (told, also_told) = (Arc::clone(&reload), Arc::clone(&reload));
+    assembly.mcp.on_change(move || also_told.tools_changed());
+    assembly.plugins.on_change(move || told.tools_changed());
     // What came while nobody listened.
     reload.tools_changed();
     Ok(reload)

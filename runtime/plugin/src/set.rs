@@ -76,7 +76,7 @@ pub struct Parts {
 impl Around {
     pub(crate) fn new(parts: Parts) -> Result<Self, Refusal> {
         Ok(Self {
-            cache: Cache::open(&parts.cache)?,
+            cache: Cache::new(&parts.cache),
             child: parts.child,
             runtime: parts.runtime,
             tasks: TaskTracker::new(),
@@ -145,6 +145,7 @@ impl Plugins {
         let mut state = self.shared.lock();
         let gone: Vec<String> =
             state.plugins.keys().filter(|key| !wanted.iter().any(|one| one.key == **key)).cloned().collect();
+        let fewer = !gone.is_empty();
         for key in gone {
             if let Some(entry) = state.plugins.remove(&key) {
                 entry.plugin.let_go();
@@ -166,6 +167,10 @@ impl Plugins {
             entry.wanted = Arc::clone(&settings);
             entry.watched.look(&settings);
             self.shared.load(entry);
+        }
+        drop(state);
+        if fewer {
+            (self.shared.changed)();
         }
     }
 
@@ -216,7 +221,7 @@ impl Plugins {
         let kept = self.shared.around.cache.kept(key);
         let meant = |hash: &str| sha256.map_or(Some(hash) != now.as_deref(), |wanted| hash.starts_with(wanted));
         let Some((_, hash)) = kept.into_iter().rev().find(|(_, hash)| meant(hash)) else {
-            let message = "has no other library that served and is kept";
+            let message = "to go back to is not kept";
             return Err(Refusal::new(RefusalKind::Missing, message, "`roster plugins list` shows what is kept"));
         };
         let outcome = plugin.go_back(&hash);

@@ -88,7 +88,7 @@ fn is_host(host: &str) -> bool {
 }
 
 /// A plugin as the configuration wants it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Settings {
     /// Its name in definitions, before the colon.
     pub key: String,
@@ -160,5 +160,17 @@ impl Settings {
             watch: true,
             config: Map::new(),
         }
+    }
+}
+
+/// Without values: secrets are among them.
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { key, file, isolation, .. } = self;
+        f.debug_struct("Settings")
+            .field("key", key)
+            .field("file", file)
+            .field("isolation", isolation)
+            .finish_non_exhaustive()
     }
 }

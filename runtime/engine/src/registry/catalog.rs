@@ -10,7 +10,7 @@ use roster_model::source::ToolSource;
 use roster_model::tool::ToolMaker;
 
 use super::resolve::DEFAULT_EMBEDDER;
-use crate::definition::{ModelChoice, suggest};
+use crate::definition::{ModelChoice, Problem, suggest};
 use crate::memory::MemoryFactory;
 use crate::tool::Schemas;
 
@@ -117,6 +117,26 @@ impl ProcessorSource for BTreeMap<String, Arc<dyn Processor>> {
     }
 }
 
+/// What is known of plugins besides what they contribute.
+#[derive(Debug, Clone, Default)]
+pub struct PluginNames {
+    /// How each of the configuration stands, by the name before the colon.
+    pub standing: BTreeMap<String, PluginStanding>,
+    /// What is wrong with them, for the list of problems.
+    pub problems: Vec<Problem>,
+}
+
+/// Whether what a plugin contributes is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PluginStanding {
+    /// It is.
+    Here,
+    /// It is not, for this reason.
+    Absent(String),
+    /// Nobody asked: files are only looked at.
+    Unasked,
+}
+
 /// Everything names can stand for. Definitions hold only the names.
 pub struct Catalog {
     /// Memory factories.
@@ -125,6 +145,8 @@ pub struct Catalog {
     pub tools: BTreeMap<String, Arc<dyn ToolMaker>>,
     /// MCP servers, whose tools come and go.
     pub servers: Arc<dyn ToolSource>,
+    /// Plugins that are configured; their tools are among `tools`.
+    pub plugins: PluginNames,
     /// Models.
     pub models: Arc<dyn ModelSource>,
     /// Embedders.

@@ -8,6 +8,7 @@ use roster_model::ledger::LedgerEntry;
 use roster_model::storage::StoreError;
 use roster_model::time::Timestamp;
 use serde::Serialize;
+use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
 use super::diff::Change;
@@ -67,6 +68,19 @@ pub enum ControlError {
     /// The ledger failed.
     #[error("the ledger cannot be used at the moment")]
     Ledger(#[source] StoreError),
+    /// No plugin of this name is configured.
+    #[error("there is no plugin `{0}`")]
+    UnknownPlugin(String),
+    /// A plugin's library is not taken up; what served goes on.
+    #[error("plugin `{plugin}` stays as it is: the library {reason} ({help})")]
+    PluginRefused {
+        /// Its name.
+        plugin: String,
+        /// What is wrong.
+        reason: String,
+        /// What to do.
+        help: String,
+    },
     /// The runtime is stopping.
     #[error("the runtime is stopping")]
     Stopping,
@@ -87,4 +101,16 @@ pub trait Control: Send + Sync + 'static {
         agent: &'a AgentId,
         fingerprint: Option<String>,
     ) -> BoxFuture<'a, Result<Arc<Snapshot>, ControlError>>;
+    /// How the plugins stand: a list of JSON objects.
+    fn plugins(&self) -> Value {
+        json!([])
+    }
+    /// Loads a plugin's library again; gives how the plugin stands after it.
+    fn reload_plugin<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Value, ControlError>> {
+        Box::pin(async { Err(ControlError::UnknownPlugin(key.to_owned())) })
+    }
+    /// Counters of plugins, as lines of OpenMetrics text.
+    fn plugin_metrics(&self) -> String {
+        String::new()
+    }
 }

@@ -10,6 +10,7 @@ use roster_model::id::AgentId;
 use roster_model::processor::Processor;
 use roster_model::tool::SettingsError;
 
+use super::absent::PluginName;
 use super::catalog::{BoundEmbedder, BoundModel, Catalog};
 use super::remote::{self, ServerTool};
 use crate::definition::{Definition, Pattern, Positions, Problem, suggest};
@@ -169,8 +170,8 @@ fn factory(
         return Some(Arc::clone(factory));
     }
     let span = positions.memory_factory.clone();
-    let problem = if name.contains(':') {
-        not_yet(positions, span, &format!("memory factory `{name}`"), "plugins")
+    let problem = if let Some(plugin) = PluginName::of(name) {
+        plugin.absent("memory factory", positions, span, catalog)?
     } else {
         let message = format!("unknown memory factory `{name}`");
         positions.error("unknown_factory", span, message).help(known(name, catalog.factories.keys(), "factories"))
@@ -199,6 +200,13 @@ fn tools(
             continue;
         }
         let Some(maker) = catalog.tools.get(name) else {
+            if let Some(plugin) = PluginName::of(name) {
+                let found = plugin.absent("tool", positions, span, catalog);
+                // The agent serves without a plugin's tool, and it joins when it comes.
+                let to = if plugin.is_configured(catalog) { &mut *warnings } else { &mut *problems };
+                to.extend(found);
+                continue;
+            }
             problems.push(unknown_tool(name, positions, span, catalog));
             continue;
         };
@@ -216,9 +224,6 @@ fn tools(
 }
 
 fn unknown_tool(name: &str, positions: &Positions, span: Option<std::ops::Range<usize>>, catalog: &Catalog) -> Problem {
-    if name.contains(':') {
-        return not_yet(positions, span, &format!("tool `{name}`"), "plugins");
-    }
     let message = format!("unknown tool `{name}`");
     positions.error("unknown_tool", span, message).help(known(name, catalog.tools.keys(), "tools"))
 }
@@ -260,12 +265,6 @@ fn agents(definition: &Definition, positions: &Positions, roll: &Roll, problems:
         problems.push(positions.error("unknown_agent", span, message).help(help));
     }
     unbound
-}
-
-fn not_yet(positions: &Positions, span: Option<std::ops::Range<usize>>, what: &str, feature: &str) -> Problem {
-    positions
-        .error("not_available_yet", span, format!("{what} cannot be used: this version of Roster has no {feature}"))
-        .help("remove it, or use a built-in one")
 }
 
 /// "did you mean `x`?", else the list.

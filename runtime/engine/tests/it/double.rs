@@ -135,6 +135,7 @@ impl World {
             Arc::new(Factory { store: wrap(store.clone()), calls: AtomicUsize::new(0), fails: Mutex::new(false) });
         let catalog = Catalog {
             servers: Arc::new(()),
+            plugins: Default::default(),
             factories: BTreeMap::from([("create_memory".to_owned(), Arc::clone(&factory) as Arc<dyn MemoryFactory>)]),
             tools: ["pay", "look"].map(|name| (name.to_owned(), Arc::new(maker.clone()) as Arc<dyn ToolMaker>)).into(),
             models: Arc::new(Models(Arc::clone(&model))),

@@ -76,7 +76,7 @@ async fn names_that_stand_for_nothing_are_problems_at_their_place() {
         "agents/x.toml:3:9: error[unknown_provider]",
         "agents/x.toml:4:10: error[unknown_factory]: unknown memory factory `creat_memory`",
         "agents/x.toml:5:10: error[unknown_tool]: unknown tool `pya`",
-        "agents/x.toml:5:17: error[not_available_yet]",
+        "agents/x.toml:5:17: error[unknown_plugin]",
         "agents/x.toml:5:24: error[unknown_server]",
         "agents/x.toml:6:11: error[unknown_agent]",
     ] {

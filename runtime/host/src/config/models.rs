@@ -109,8 +109,9 @@ impl ModelNames {
         if name.contains(':') {
             return Err(ModelFault {
                 code: "not_available_yet",
-                message: format!("this version does not have models of plugins yet: `{name}`"),
-                help: "write an alias or \"provider/model\"".to_owned(),
+                message: format!("a model of a plugin cannot stand here: `{name}`"),
+                help: "write \"provider/model\"; agents name models of plugins themselves, as model = \"plugin:model\""
+                    .to_owned(),
             });
         }
         Err(self.unknown_alias(name))

@@ -13,6 +13,7 @@ use roster_engine::definition::{Problem, keep_first, syntax, text, view::View};
 use roster_model::id::ResourceId;
 
 use super::models::ModelNames;
+use super::plugins::PluginsConfig;
 use super::secret::{Secret, mask, scrub};
 use super::shapes::RUNTIME;
 use super::{Environment, expand};
@@ -46,6 +47,8 @@ pub struct RuntimeConfig {
     pub mcp_agents: Vec<String>,
     /// `[mcp.servers]`, in the order of the file.
     pub mcp: Vec<McpServer>,
+    /// `[plugins]`.
+    pub plugins: PluginsConfig,
 }
 
 /// How changes of files are noticed.
@@ -217,7 +220,8 @@ pub struct LoadedRuntime {
 }
 
 /// Table and key of each value that takes effect at start only, and their name.
-const AT_START: [(&str, &str, &str); 6] = [
+const AT_START: [(&str, &str, &str); 7] = [
+    ("plugins", "cache_dir", "plugins.cache_dir"),
     ("gateway", "listen", "gateway.listen"),
     ("studio", "listen", "studio.listen"),
     ("storage", "sessions", "storage.sessions"),

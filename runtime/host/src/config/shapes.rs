@@ -9,6 +9,8 @@ use roster_engine::definition::shape::{Fault, Key, ListShape, Shape, Status, Tab
 use roster_engine::definition::units::{DURATION, SIZE};
 use roster_model::id::{AgentId, ResourceId};
 
+use super::plugins::PLUGINS;
+
 /// `config/runtime.toml`.
 pub(super) static RUNTIME: TableShape = TableShape::closed(&[
     Key::new(
@@ -26,7 +28,7 @@ pub(super) static RUNTIME: TableShape = TableShape::closed(&[
     Key::new("observability", "Traces, logs and metrics.", Shape::Table(&OBSERVABILITY)),
     Key::new("reload", "How changes of files are noticed while running.", Shape::Table(&RELOAD)),
     Key::new("mcp", "MCP servers whose tools agents may use.", Shape::Table(&mcp::MCP)),
-    Key::new("plugins", "Plugins to load.", Shape::Any).status(Status::Passed),
+    Key::new("plugins", "Plugins to load.", Shape::Table(&PLUGINS)),
 ]);
 
 static GATEWAY: TableShape = TableShape::closed(&[

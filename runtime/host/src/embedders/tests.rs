@@ -24,7 +24,7 @@ fn named(root: &Path) -> NamedEmbedders {
     let config = loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.problems));
     let models =
         Models::new(std::path::Path::new("/nowhere"), &config, Arc::new(TestClock::default()), Arc::new(RandomIds));
-    NamedEmbedders::new(Arc::new(Embedders::new(root)), Arc::new(models))
+    NamedEmbedders::new(Arc::new(Embedders::new(root)), Arc::new(models), Box::new(|| true))
 }
 
 fn bound(embedders: &NamedEmbedders, name: &str) -> BoundEmbedder {
@@ -48,7 +48,6 @@ fn names_that_stand_for_nothing_say_what_is_there() {
     let help = |name: &str| fault(name).help.expect("help");
     assert_eq!(help("hahs"), "did you mean `hash`?");
     assert!(help("zzz").contains("`local`"));
-    assert_eq!(fault("plug:in").code, "not_available_yet");
     assert_eq!(fault("naer/embed").code, "unknown_provider");
     assert!(help("naer/embed").contains("did you mean `near`?"));
     assert_eq!(fault("demo/pro").code, "unknown_embedder");

@@ -9,6 +9,8 @@ use roster_model::BoxFuture;
 use roster_model::id::AgentId;
 use roster_model::ledger::{LedgerEntry, LedgerStore};
 use roster_model::storage::StoreErrorKind;
+use roster_plugin::counters::counted;
+use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::{broadcast, oneshot};
 use tokio::time::Instant;
@@ -25,6 +27,7 @@ use super::world::World;
 use crate::config::RuntimeConfig;
 use crate::error::HostError;
 use crate::log::LogFormat;
+use crate::plugins::PluginHost;
 use crate::watch::Watch;
 
 /// Events an operator's page may be behind before it loses the oldest.
@@ -58,6 +61,8 @@ pub struct Start {
     pub format: LogFormat,
     /// A fresh id for this run of the process.
     pub run: String,
+    /// The plugins, for operators.
+    pub plugins: Arc<PluginHost>,
 }
 
 /// The running reloading. Dropping it does not end it: `services.draining` does.
@@ -66,6 +71,7 @@ pub struct Reload {
     registry: Arc<Registry>,
     events: broadcast::Sender<AdminEvent>,
     ledger: Option<Arc<dyn LedgerStore>>,
+    pub(super) plugins: Arc<PluginHost>,
 }
 
 /// Starts watching, reads every file and publishes the first registry; from then on changes are noticed. Returns when
@@ -81,6 +87,7 @@ pub async fn start(parts: Start) -> Result<Arc<Reload>, HostError> {
         registry: Arc::clone(&parts.registry),
         events: events.clone(),
         ledger: parts.ledger.clone(),
+        plugins: Arc::clone(&parts.plugins),
     };
     let services = Arc::clone(&parts.services);
     let after = Arc::new(After::default());
@@ -254,5 +261,17 @@ impl Control for Reload {
         fingerprint: Option<String>,
     ) -> BoxFuture<'a, Result<Arc<Snapshot>, ControlError>> {
         Box::pin(self.pin_now(agent, fingerprint))
+    }
+
+    fn plugins(&self) -> Value {
+        json!(self.plugin_status())
+    }
+
+    fn reload_plugin<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Value, ControlError>> {
+        Box::pin(self.plugin_reload(key))
+    }
+
+    fn plugin_metrics(&self) -> String {
+        counted(&self.plugins.plugins.all())
     }
 }

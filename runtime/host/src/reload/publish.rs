@@ -43,6 +43,7 @@ impl Reloader {
     pub(super) fn prepare(&mut self, previous: &Snapshot) -> Prepared {
         let candidates = self.world.candidates(previous, &self.past);
         let mut problems = self.world.problems();
+        problems.extend(self.catalog.plugins.problems.iter().cloned());
         problems.extend(self.watch_problem());
         problems.extend(self.ledger.problem());
         problems.extend(self.unwritten.as_ref().map(|reason| {
@@ -117,7 +118,10 @@ impl Reloader {
         if wanted == self.applied && !renamed {
             return self.not_applied.take().is_some();
         }
-        let names = renamed || wanted.models != self.applied.models || wanted.providers != self.applied.providers;
+        let names = renamed
+            || wanted.plugins != self.applied.plugins
+            || wanted.models != self.applied.models
+            || wanted.providers != self.applied.providers;
         let catalog = if names { (self.make_catalog)(&wanted).map(Some) } else { Ok(None) };
         let outcome = catalog.and_then(|catalog| {
             (self.apply)(&wanted)?;

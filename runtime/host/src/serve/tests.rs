@@ -12,17 +12,22 @@ use tokio::time::Instant;
 
 use super::{address, drain};
 use crate::assemble::Assembly;
+use crate::config::PluginsConfig;
 use crate::embedders::Embedders;
 use crate::mcp::Mcp;
+use crate::plugins::PluginHost;
 use crate::shutdown::{DRAIN, WIND_UP};
 
 fn assembly() -> (Assembly, Arc<Services>) {
     let clock = Arc::new(TestClock::default());
     let store = Arc::new(RamStore::new(clock.clone()));
-    let services = Arc::new(Services::new(clock, Arc::new(TestIds::default()), Limits::default()));
+    let services = Arc::new(Services::new(clock.clone(), Arc::new(TestIds::default()), Limits::default()));
+    let registry = Arc::new(Registry::default());
+    let plugins = PluginHost::new(Path::new("."), &PluginsConfig::default(), clock, &registry);
     let assembly = Assembly {
         root: ".".into(),
-        registry: Arc::new(Registry::default()),
+        registry,
+        plugins: Arc::new(plugins.expect("nothing is loaded")),
         services: Arc::clone(&services),
         store: store.clone(),
         embedders: Arc::new(Embedders::new(Path::new("."))),

@@ -5,6 +5,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use super::source::{Source, hex, read};
 use crate::refusal::{Refusal, RefusalKind};
@@ -16,13 +17,25 @@ const LOCK: &str = "lock";
 /// Before the random part of a run's folder.
 const RUN: &str = "run-";
 
-/// The folder of copies. The lock ends with the process, however that comes about.
+/// The folder of copies. Nothing is made before the first copy is.
 #[derive(Debug)]
 pub struct Cache {
     folder: PathBuf,
-    run: PathBuf,
-    _lock: File,
+    run: Mutex<Option<Run>>,
     counter: AtomicU64,
+}
+
+/// This run's folder. The lock ends with the process, however that comes about.
+#[derive(Debug)]
+struct Run {
+    folder: PathBuf,
+    _lock: File,
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.folder));
+    }
 }
 
 /// A copy to be opened. Removed when dropped: what is mapped stays mapped.
@@ -40,24 +53,38 @@ impl Drop for Staged {
 }
 
 impl Cache {
-    /// Makes this run's folder below `folder` and sweeps those of runs that are over.
-    ///
-    /// # Errors
-    /// [`RefusalKind::System`].
-    pub fn open(folder: &Path) -> Result<Self, Refusal> {
-        let cannot = |error: io::Error| Refusal::system(&format!("`{}` cannot be used", folder.display()), &error);
-        private(folder).map_err(cannot)?;
-        sweep(folder);
+    /// Keeps copies below `folder`.
+    #[must_use]
+    pub fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_path_buf(), run: Mutex::default(), counter: AtomicU64::new(0) }
+    }
+
+    /// This run's folder; made when it is first asked for, when those of runs that are over are swept.
+    fn run(&self) -> Result<PathBuf, Refusal> {
+        let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(run) = &*run {
+            return Ok(run.folder.clone());
+        }
+        let made = self.make_run()?;
+        let folder = made.folder.clone();
+        *run = Some(made);
+        Ok(folder)
+    }
+
+    fn make_run(&self) -> Result<Run, Refusal> {
+        let cannot = |error: io::Error| Refusal::system(&format!("`{}` cannot be used", self.folder.display()), &error);
+        private(&self.folder).map_err(cannot)?;
+        sweep(&self.folder);
         let mut nonce = [0; 8];
         getrandom::fill(&mut nonce).map_err(|error| Refusal::system("no random numbers", &error))?;
-        let run = folder.join(format!("{RUN}{}", hex(&nonce)));
+        let folder = self.folder.join(format!("{RUN}{}", hex(&nonce)));
         // The lock is taken before the folder has the name that is swept.
-        let making = folder.join(format!("new-{}", hex(&nonce)));
+        let making = self.folder.join(format!("new-{}", hex(&nonce)));
         private(&making).map_err(cannot)?;
         let lock = OpenOptions::new().write(true).create_new(true).open(making.join(LOCK)).map_err(cannot)?;
         lock.lock().map_err(cannot)?;
-        fs::rename(&making, &run).map_err(cannot)?;
-        Ok(Self { folder: folder.to_path_buf(), run, _lock: lock, counter: AtomicU64::new(0) })
+        fs::rename(&making, &folder).map_err(cannot)?;
+        Ok(Run { folder, _lock: lock })
     }
 
     /// Writes a copy under a name that was never used.
@@ -68,7 +95,7 @@ impl Cache {
         let number = self.counter.fetch_add(1, Ordering::Relaxed);
         let suffix = std::env::consts::DLL_SUFFIX;
         let name = format!("{key}-{}-{number}{suffix}", source.sha256.get(..16).unwrap_or_default());
-        let path = self.run.join(name);
+        let path = self.run()?.join(name);
         write_new(&path, &source.bytes)
             .map_err(|error| Refusal::system(&format!("`{}` cannot be written", path.display()), &error))?;
         Ok(Staged { path })
@@ -128,12 +155,6 @@ impl Cache {
 
     fn kept_folder(&self, key: &str) -> PathBuf {
         self.folder.join("kept").join(key)
-    }
-}
-
-impl Drop for Cache {
-    fn drop(&mut self) {
-        drop(fs::remove_dir_all(&self.run));
     }
 }
 

@@ -50,7 +50,7 @@ pub fn locate(written: &str, folders: &[PathBuf]) -> Result<PathBuf, Refusal> {
         }
     }
     let places: Vec<String> = folders.iter().map(|folder| format!("`{}`", folder.display())).collect();
-    let message = format!("there is no `{}` in {}", names[1], places.join(" or "));
+    let message = format!("is not there: no `{}` in {}", names[1], places.join(" or "));
     let help = format!("build it with `cargo build -p {written}`, or put the library there");
     Err(Refusal::new(RefusalKind::Missing, message, help))
 }

@@ -83,10 +83,11 @@ fn other_files_are_named() {
 fn copies_have_names_of_their_own_and_go_with_the_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let source = read(&liar(&[])).expect("readable");
-    let other = Cache::open(folder.path()).expect("another run");
+    let other = Cache::new(folder.path());
+    let _copy = other.stage("liar", &source).expect("staged");
     let runs = || std::fs::read_dir(folder.path()).expect("a folder").count();
     {
-        let cache = Cache::open(folder.path()).expect("a run");
+        let cache = Cache::new(folder.path());
         let (one, two) = (cache.stage("liar", &source).expect("staged"), cache.stage("liar", &source).expect("again"));
         assert_ne!(one.path, two.path);
         assert_eq!(std::fs::read(&two.path).expect("there"), source.bytes);
@@ -100,7 +101,8 @@ fn copies_have_names_of_their_own_and_go_with_the_run() {
     let dead = folder.path().join("run-dead");
     std::fs::create_dir(&dead).expect("made");
     std::fs::write(dead.join("lock"), "").expect("written");
-    let _third = Cache::open(folder.path()).expect("a run");
+    let third = Cache::new(folder.path());
+    let _another = third.stage("liar", &source).expect("staged");
     assert!(!dead.exists());
     assert_eq!(runs(), 2);
     drop(other);
@@ -109,7 +111,7 @@ fn copies_have_names_of_their_own_and_go_with_the_run() {
 #[test]
 fn three_libraries_are_kept_and_come_back_as_they_were() {
     let folder = tempfile::tempdir().expect("a folder");
-    let cache = Cache::open(folder.path()).expect("a run");
+    let cache = Cache::new(folder.path());
     let mut hashes = Vec::new();
     for answer in ["a", "b", "c", "d"] {
         let source = read(&liar(&[&format!("ANSWER=\"{answer}\"")])).expect("readable");

@@ -208,6 +208,8 @@ impl From<ControlError> for ApiError {
                 tracing::error!(kind = ?error.kind, %error, source = ?error.source, "the ledger failed");
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "ledger_unavailable", message).retry_after(A_MOMENT)
             }
+            ControlError::UnknownPlugin(_) => Self::not_found("plugin_not_found", message),
+            ControlError::PluginRefused { .. } => Self::new(StatusCode::CONFLICT, "plugin_refused", message),
             ControlError::Stopping => TurnRefused::Draining.into(),
         }
     }

@@ -19,7 +19,13 @@ pub(crate) fn routes() -> Vec<Route> {
 }
 
 async fn metrics(State(app): State<Arc<App>>) -> Response {
-    let mut response = Response::new(app.services.metrics_text().into());
+    let mut text = app.services.metrics_text();
+    if let Some(control) = &app.control {
+        // The end is marked, and stands at the end.
+        let end = text.rfind("# EOF").unwrap_or(text.len());
+        text.insert_str(end, &control.plugin_metrics());
+    }
+    let mut response = Response::new(text.into());
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, OPEN_METRICS);
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

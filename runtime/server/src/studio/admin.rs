@@ -20,5 +20,7 @@ pub(super) fn routes() -> Vec<Route> {
         Route::get("/admin/agents/{id}/history", ADMIN, control::history),
         Route::post("/admin/agents/{id}/pin", ADMIN, control::pin),
         Route::get("/admin/turns", ADMIN, control::turns),
+        Route::get("/admin/plugins", ADMIN, control::plugins),
+        Route::post("/admin/plugins/{key}/reload", ADMIN, control::reload_plugin),
     ]
 }

@@ -182,6 +182,7 @@ fn catalog(model: &Arc<Model>, store: &Arc<dyn SessionStore>) -> Catalog {
     let letters: Arc<dyn Embedder> = Arc::new(Letters);
     Catalog {
         servers: Arc::new(()),
+        plugins: Default::default(),
         factories: BTreeMap::from([("create_memory".to_owned(), factory)]),
         tools: BTreeMap::from([("add".to_owned(), add)]),
         models: Arc::new(Models(Arc::clone(model))),

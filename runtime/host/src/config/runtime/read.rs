@@ -18,7 +18,7 @@ use super::{
 use crate::config::models::{ModelFault, ModelNames};
 use crate::config::secret::{CREDENTIALS, CREDENTIALS_HELP, Secret, has_credentials};
 use crate::config::shapes::{NEVER, PROVIDER_MODEL, address};
-use crate::config::{Environment, models};
+use crate::config::{Environment, models, plugins};
 use crate::paths::RUNTIME_FILE;
 
 /// `None` when a key that is needed was refused; the checker says why.
@@ -47,6 +47,7 @@ pub(super) fn config(
         reload: reload(root.table("reload")),
         mcp_agents: mcp::agents(root.table("gateway")),
         mcp: mcp::servers(root.table("mcp"), text, checker),
+        plugins: plugins::read(root.table("plugins"), text, environment, checker),
     })
 }
 

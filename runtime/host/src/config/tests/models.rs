@@ -40,7 +40,7 @@ fn unknown_names_say_what_was_meant_and_what_is_known() {
     );
     check(
         "acme:large",
-        "not_available_yet: this version does not have models of plugins yet: `acme:large`: write an alias or \"provider/model\"",
+        "not_available_yet: a model of a plugin cannot stand here: `acme:large`: write \"provider/model\"; agents name models of plugins themselves, as model = \"plugin:model\"",
     );
 }
 

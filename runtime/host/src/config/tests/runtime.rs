@@ -227,11 +227,11 @@ fn tokens() {
 
 #[test]
 fn what_is_not_built_is_said_and_served_without() {
-    let text = "[plugins]\nwatch = true\n[storage]\nobservability = \"duckdb:.temp/o.duckdb\"\n\
+    let text = "[storage]\nobservability = \"duckdb:.temp/o.duckdb\"\n\
                 [observability]\notlp_endpoint = \"http://h\"\n[auth.jwt]\nissuer = \"x\"\n";
     let loaded = load(text);
     let codes: Vec<&str> = loaded.problems.iter().map(|problem| problem.code).collect();
-    assert_eq!(codes, ["not_available_yet"; 4]);
+    assert_eq!(codes, ["not_available_yet"; 3]);
     let config = loaded.config.unwrap();
     assert_eq!(config.storage.observability, PathBuf::from(".temp/observability.db"));
 }

@@ -23,6 +23,12 @@ enum Question {
     Pin { agent: String, fingerprint: String },
     /// Serve the file's version again.
     Unpin { agent: String },
+    /// How the plugins stand.
+    Plugins,
+    /// Load a plugin's library again.
+    PluginReload { key: String },
+    /// Go back to a library that served before.
+    PluginRollback { key: String, sha256: Option<String> },
 }
 
 /// Entries of a history unless asked for otherwise.
@@ -40,6 +46,9 @@ pub(super) async fn answer(reload: &Reload, question: &str) -> Value {
         Question::History { agent, limit } => history(reload, &agent, limit.unwrap_or(ENTRIES)).await,
         Question::Pin { agent, fingerprint } => pin(reload, &agent, Some(fingerprint)).await,
         Question::Unpin { agent } => pin(reload, &agent, None).await,
+        Question::Plugins => Ok(json!({"plugins": reload.plugin_status()})),
+        Question::PluginReload { key } => reload.plugin_reload(&key).await,
+        Question::PluginRollback { key, sha256 } => reload.plugin_rollback(&key, sha256).await,
     };
     outcome.unwrap_or_else(|error| refused(&error))
 }
@@ -50,6 +59,8 @@ fn refused(error: &ControlError) -> Value {
         ControlError::UnknownVersion { .. } => "unknown_version",
         ControlError::Unservable { .. } => "unservable",
         ControlError::Ledger(_) => "ledger",
+        ControlError::UnknownPlugin(_) => "unknown_plugin",
+        ControlError::PluginRefused { .. } => "plugin_refused",
         ControlError::Stopping => "stopping",
     };
     let (message, _) = crate::assemble::told(error);

@@ -116,3 +116,13 @@ pub(super) async fn pin(
     let entry = snapshot.entry(&id).ok_or_else(|| ControlError::UnknownAgent(id.clone()))?;
     Ok(json::ok(&AgentView::from(entry)))
 }
+
+/// `GET /admin/plugins`.
+pub(super) async fn plugins(State(app): State<Arc<App>>) -> Result<Response, ApiError> {
+    Ok(json::ok(&serde_json::json!({ "plugins": control(&app)?.plugins() })))
+}
+
+/// `POST /admin/plugins/{key}/reload`: loads the plugin's library again and answers with how it stands after it.
+pub(super) async fn reload_plugin(State(app): State<Arc<App>>, IdText(key): IdText) -> Result<Response, ApiError> {
+    Ok(json::ok(&control(&app)?.reload_plugin(&key).await?))
+}
