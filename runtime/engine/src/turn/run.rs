@@ -323,7 +323,8 @@ impl Turn {
         match &self.resumption {
             None => {}
             Some(Resumption::Verdict(verdict)) => {
-                if self.decide(verdict, context, answer, trace).await? {
+                let waits_again = self.decide(verdict, context, answer, trace).await?;
+                if waits_again {
                     return Ok(FinishReason::Suspended);
                 }
             }

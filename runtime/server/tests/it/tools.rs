@@ -14,7 +14,8 @@ fn tools() -> Value {
         "parameters": {"type": "object", "properties": {"key": {"type": "string"}}}}}])
 }
 
-fn body(model: &str, conversation: Option<&str>, messages: Value) -> Value {
+fn body(model: &str, conversation: Option<&str>, messages: impl Into<Value>) -> Value {
+    let messages = messages.into();
     let mut body = json!({"model": model, "messages": messages, "tools": tools()});
     if let Some(conversation) = conversation {
         body["conversation_id"] = conversation.into();
