@@ -68,6 +68,7 @@ fn start(hello: &Hello, link: &Arc<Link>) -> Result<(Option<Arc<Instance>>, Desc
         config: &hello.config,
         threads: hello.threads,
         key: &hello.key,
+        known: hello.known,
     };
     if hello.until == Until::Facts {
         return Ok((None, launch.facts(around)?));

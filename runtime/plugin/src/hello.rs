@@ -27,6 +27,8 @@ pub(crate) struct Hello {
     pub(crate) protocol: u32,
     pub(crate) build: String,
     pub(crate) until: Until,
+    /// The library came up before with all that is said here.
+    pub(crate) known: bool,
     pub(crate) key: String,
     /// The staged copy.
     pub(crate) library: PathBuf,

@@ -21,6 +21,9 @@ pub(crate) struct Launch<'a> {
     pub(crate) threads: usize,
     /// The plugin's key, for names of threads.
     pub(crate) key: &'a str,
+    /// It came up before, with this very configuration: what it describes is not checked once more. Reading its schemas
+    /// takes longer than everything else here together.
+    pub(crate) known: bool,
 }
 
 /// How long a plugin that did not come up may take to go away.
@@ -38,10 +41,12 @@ impl Launch<'_> {
     /// for its health.
     pub(crate) fn run(&self, around: Surroundings) -> Result<(Arc<Instance>, Description), Refusal> {
         let loaded = Loaded::open(self.path, self.manifest, around)?;
-        let facts = read(&loaded.describe()?)?;
-        fits(&facts.config_schema, self.config)?;
+        if !self.known {
+            fits(&parse(&loaded.describe()?)?.config_schema, self.config)?;
+        }
         let config = Value::Object(self.config.clone()).to_string();
         let instance = loaded.create(config.as_bytes(), self.threads, self.key)?;
+        let read: fn(&[u8]) -> Result<Description, Refusal> = if self.known { parse } else { read };
         let well = instance.describe().and_then(|bytes| read(&bytes)).and_then(|description| {
             instance.health()?;
             Ok(description)
@@ -56,35 +61,41 @@ impl Launch<'_> {
     }
 }
 
-/// Reads and checks a description.
+fn broken(what: &str) -> Refusal {
+    let message = format!("describes itself in a way that cannot be read: {what}");
+    Refusal::new(RefusalKind::Abi, message, "tell its author")
+}
+
+/// Reads and checks a description, with its schemas.
 pub(crate) fn read(bytes: &[u8]) -> Result<Description, Refusal> {
-    let broken = |what: String| {
-        Refusal::new(
-            RefusalKind::Abi,
-            format!("describes itself in a way that cannot be read: {what}"),
-            "tell its author",
-        )
-    };
-    let description: Description = serde_json::from_slice(bytes).map_err(|error| broken(error.to_string()))?;
+    let description = parse(bytes)?;
+    for one in &description.contributes {
+        for schema in [&one.input_schema, &one.output_schema, &one.config_schema].into_iter().flatten() {
+            if let Err(error) = jsonschema::validator_for(schema) {
+                return Err(broken(&format!("a schema of `{}` is no JSON Schema: {error}", one.id)));
+            }
+        }
+    }
+    Ok(description)
+}
+
+/// Reads a description and checks all but its schemas.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Description, Refusal> {
+    let description: Description = serde_json::from_slice(bytes).map_err(|error| broken(&error.to_string()))?;
     if description.contributes.len() > MOST {
-        return Err(broken(format!("{} contributions, more than {MOST}", description.contributes.len())));
+        return Err(broken(&format!("{} contributions, more than {MOST}", description.contributes.len())));
     }
     let mut seen = std::collections::HashSet::new();
     for one in &description.contributes {
         let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
         if one.id.is_empty() || one.id.len() > 64 || !one.id.chars().all(legal) {
-            return Err(broken(format!("`{}` is no id of a contribution", one.id.escape_debug())));
+            return Err(broken(&format!("`{}` is no id of a contribution", one.id.escape_debug())));
         }
         if !seen.insert((&one.kind, &one.id)) {
-            return Err(broken(format!("the {} `{}` is there twice", one.kind, one.id)));
-        }
-        for schema in [&one.input_schema, &one.output_schema, &one.config_schema].into_iter().flatten() {
-            if let Err(error) = jsonschema::validator_for(schema) {
-                return Err(broken(format!("a schema of `{}` is no JSON Schema: {error}", one.id)));
-            }
+            return Err(broken(&format!("the {} `{}` is there twice", one.kind, one.id)));
         }
         if one.kind == kind::TOOL && one.input_schema.as_ref().is_some_and(|schema| !schema.is_object()) {
-            return Err(broken(format!("the input schema of `{}` is no object", one.id)));
+            return Err(broken(&format!("the input schema of `{}` is no object", one.id)));
         }
     }
     Ok(description)

@@ -49,6 +49,7 @@ impl Spawn {
             protocol: PROTOCOL,
             build: BUILD.to_owned(),
             until,
+            known: false,
             key: settings.key.clone(),
             library,
             manifest: manifest.raw.clone(),
@@ -70,7 +71,7 @@ impl Spawn {
         let payload = serde_json::to_vec(&self.hello).unwrap_or_default();
         kept.link.send(&Frame { payload, ..Frame::of(HELLO) });
         match timeout(self.within, kept.news(asks)).await {
-            Ok(Some(News::Ready(bytes))) => match launch::read(&bytes) {
+            Ok(Some(News::Ready(bytes))) => match self.read(&bytes) {
                 Ok(description) => Ok((kept, description)),
                 Err(refusal) => {
                     kept.kill().await;
@@ -90,6 +91,10 @@ impl Spawn {
                 Err(not_started(&format!("did not start within {} ms", self.within.as_millis())))
             }
         }
+    }
+
+    fn read(&self, description: &[u8]) -> Result<Description, Refusal> {
+        if self.hello.known { launch::parse(description) } else { launch::read(description) }
     }
 
     fn process(&self) -> std::io::Result<(Child, UnixStream)> {
@@ -118,13 +123,14 @@ fn not_started(what: &str) -> Refusal {
 impl Outside {
     /// Starts the first process. Blocks; not inside of the runtime.
     pub(crate) fn open(
-        spawn: Spawn,
+        mut spawn: Spawn,
         settings: &Arc<Settings>,
         asks: Arc<HostAsks>,
         counters: &Arc<Counters>,
         runtime: &tokio::runtime::Handle,
     ) -> Result<(Arc<Self>, Description), Refusal> {
         let (kept, description) = runtime.block_on(spawn.start(&asks))?;
+        spawn.hello.known = true;
         let outside = Self::new(spawn, Arc::clone(settings), asks, Arc::clone(counters), Arc::clone(&kept.link));
         outside.keep(kept, runtime);
         Ok((outside, description))

@@ -167,6 +167,7 @@ impl Plugin {
                 config: &settings.config,
                 threads: settings.max_concurrency,
                 key: &settings.key,
+                known: false,
             };
             launch.run(surroundings)
         })?;

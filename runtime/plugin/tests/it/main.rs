@@ -11,6 +11,7 @@ mod inside;
 mod liar;
 mod outside;
 mod processor;
+mod replace;
 mod services;
 mod shipped;
 mod world;

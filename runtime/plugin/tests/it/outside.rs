@@ -156,7 +156,7 @@ async fn a_process_ends_with_its_plugins_and_leaves_nothing() {
 }
 
 /// Processes of ours that are alive or were not waited for; other tests of this binary run in processes of their own.
-fn children() -> usize {
+pub(crate) fn children() -> usize {
     let us = std::process::id().to_string();
     let entries = std::fs::read_dir("/proc").expect("procfs");
     let stats = entries.flatten().filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok());
