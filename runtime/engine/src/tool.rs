@@ -8,4 +8,4 @@ mod validate;
 pub use dispatch::dispatch;
 pub use names::offered_name;
 pub use toolbox::{BoundTool, Target, ToolBox, Unbound};
-pub use validate::{ArgumentFault, Schemas, Validator, parse_arguments};
+pub use validate::{ArgumentFault, Compiled, Schemas, Validator, parse_arguments};

@@ -14,6 +14,7 @@ mod lease;
 mod lock;
 mod open;
 mod orchestrate;
+mod output;
 mod pattern;
 mod process;
 mod request;

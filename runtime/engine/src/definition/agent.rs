@@ -42,6 +42,8 @@ pub struct Definition {
     pub agents: Vec<AgentId>,
     /// How it works with them and others; `None`: its model calls `agents` as it likes.
     pub orchestration: Option<Orchestration>,
+    /// JSON Schema of its answers; `None`: they are words.
+    pub output_schema: Option<Value>,
     /// Model calls per turn, at least 1. Default 5.
     pub max_steps: u32,
     /// False: registered and not served.

@@ -83,7 +83,11 @@ pub static AGENT: TableShape = TableShape::closed(&[
         )
         .default("\"cancel\""),
         Key::new("orchestration", "How it works with other agents.", Shape::Table(&ORCHESTRATION)),
-        Key::new("output_schema", "A JSON Schema the answer must fit.", Shape::Any).status(Status::Refused),
+        Key::new(
+            "output_schema",
+            "A JSON Schema of one object: the answer is a JSON document that fits it.",
+            Shape::Table(&TableShape::open(&Key::new("", "A part of the schema.", Shape::Any))),
+        ),
         Key::new("capture", "What observability keeps of the content.", Shape::Any).status(Status::Refused),
 ]);
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use roster_model::id::{AgentId, ResourceId};
 use roster_model::provider::{ModelSettings, ToolChoice};
+use serde_json::Value;
 use toml::de::DeValue;
 
 use super::agent::{Definition, ModelChoice, ModelTable, OnDisconnect, OnProcessorError, ToolSettings, fingerprint_of};
@@ -206,6 +207,7 @@ fn positions(file: &str, text: &str, root: View<'_, '_>) -> Positions {
         memory_factory,
         embedder: recall.and_then(|recall| recall.span("embedder")),
         working_schema: working.and_then(|working| working.span("schema")),
+        output_schema: root.key_span("output_schema"),
         tools: spans("tools"),
         agents: spans("agents"),
         stages: stage_agents(root),
@@ -251,6 +253,7 @@ fn build(root: View<'_, '_>, file: &str, text: &str, words: Words) -> Option<Def
             Some("pass") => OnProcessorError::Pass,
             _ => OnProcessorError::Fail,
         },
+        output_schema: root.table("output_schema").map(|schema| Value::Object(schema.json(&[]))),
         max_steps: root.count("max_steps").unwrap_or(5),
         enabled: root.flag("enabled").unwrap_or(true),
         on_disconnect: match root.text("on_disconnect") {

@@ -110,6 +110,11 @@ pub(super) fn check_orchestration(root: View<'_, '_>, checker: &mut Checker<'_>)
         _ => {}
     }
     check_stages(root, pattern, &stages, checker);
+    if let ("pipeline", Some(span)) = (pattern, root.key_span("output_schema")) {
+        let message = "`output_schema` has no use here: the answer of a pipeline is its last stage's draft";
+        checker.error("output_of_pipeline", span, message).help =
+            Some("put it into the definition of the agent that writes the last draft".to_owned());
+    }
     if let ("pipeline", Some(span)) = (pattern, root.span("agents").filter(|_| has_agents)) {
         let message = "`agents` are never called: a pipeline asks its stages only";
         checker.warning("unused", span, message).help =

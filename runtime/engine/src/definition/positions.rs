@@ -22,6 +22,8 @@ pub struct Positions {
     pub embedder: Option<Range<usize>>,
     /// The schema of the working memory.
     pub working_schema: Option<Range<usize>>,
+    /// The schema of answers.
+    pub output_schema: Option<Range<usize>>,
     /// In the order of `Definition::tools`.
     pub tools: Vec<Range<usize>>,
     /// In the order of `Definition::agents`.

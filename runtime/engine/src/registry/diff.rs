@@ -82,6 +82,8 @@ pub fn keys(a: &Definition, b: &Definition) -> Vec<&'static str> {
         ("processors", a.processors != b.processors),
         ("on_processor_error", a.on_processor_error != b.on_processor_error),
         ("agents", a.agents != b.agents),
+        ("orchestration", a.orchestration != b.orchestration),
+        ("output_schema", a.output_schema != b.output_schema),
         ("max_steps", a.max_steps != b.max_steps),
         ("enabled", a.enabled != b.enabled),
         ("on_disconnect", a.on_disconnect != b.on_disconnect),

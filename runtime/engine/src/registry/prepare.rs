@@ -169,7 +169,7 @@ impl Assembler<'_> {
         if let Some(agent) = before.filter(|agent| agent.is_current(definition, self.catalog, &facts)) {
             return Ok(Arc::clone(agent));
         }
-        let Resolved { models, tools, processors, factory, embedder, warnings } =
+        let Resolved { models, tools, processors, factory, embedder, output, warnings } =
             resolve(definition, positions, self.catalog, &self.roll)?;
         let mut memory = self.memory(definition, before, factory).map_err(|error| {
             let message = format!("the memory factory of agent `{}` failed: {error}", definition.id);
@@ -180,7 +180,18 @@ impl Assembler<'_> {
         }
         let definition = Arc::clone(definition);
         let (generation, revision) = (self.generation, self.catalog.revision);
-        Ok(Arc::new(Agent { definition, models, tools, processors, memory, generation, revision, facts, warnings }))
+        Ok(Arc::new(Agent {
+            definition,
+            models,
+            tools,
+            processors,
+            memory,
+            output,
+            generation,
+            revision,
+            facts,
+            warnings,
+        }))
     }
 
     /// Calls the factory, once; an unchanged memory section and resource keep their memory. One that failed for this

@@ -16,7 +16,7 @@ use super::remote::{self, ServerTool};
 use crate::definition::{Definition, Pattern, Positions, Problem, suggest};
 use crate::memory::MemoryFactory;
 use crate::memory::working::{WORKING_MEMORY_TOOL, description, input_schema};
-use crate::tool::{ToolBox, Unbound, Validator};
+use crate::tool::{Compiled, ToolBox, Unbound, Validator};
 
 /// A tool's time-out when the definition gives none.
 pub const TOOL_TIMEOUT: Duration = Duration::from_secs(60);
@@ -40,6 +40,8 @@ pub(super) struct Resolved {
     pub factory: Option<Arc<dyn MemoryFactory>>,
     /// Who makes vectors for recall, where it is configured.
     pub embedder: Option<Arc<dyn Embedder>>,
+    /// The schema of its answers, where they have a form.
+    pub output: Option<Compiled>,
     /// What somebody should look at, although the agent can be served.
     pub warnings: Vec<Problem>,
 }
@@ -63,6 +65,7 @@ pub(super) fn resolve(
     unbound.extend(working_memory(definition, positions, &mut problems));
     let processors = processors(definition, positions, catalog, &mut problems);
     let embedder = embedder(definition, positions, catalog, &mut problems, &mut warnings);
+    let output = output(definition, positions, catalog, &mut problems);
     if !problems.is_empty() {
         return Err(problems);
     }
@@ -70,7 +73,7 @@ pub(super) fn resolve(
         let message = format!("the schema of tool `{tool}` cannot be used: {fault}");
         vec![positions.error("tool_schema", None, message)]
     })?;
-    Ok(Resolved { models, tools, processors, factory, embedder, warnings })
+    Ok(Resolved { models, tools, processors, factory, embedder, output, warnings })
 }
 
 fn processors(
@@ -91,6 +94,26 @@ fn processors(
         }
     }
     bound
+}
+
+/// The schema of the agent's answers. Providers take objects only.
+fn output(
+    definition: &Definition,
+    positions: &Positions,
+    catalog: &Catalog,
+    problems: &mut Vec<Problem>,
+) -> Option<Compiled> {
+    let schema = definition.output_schema.as_ref()?;
+    let compiled = match schema.get("type").and_then(serde_json::Value::as_str) {
+        Some("object") => catalog.schemas.get(schema.clone()),
+        _ => Err("it has no `type = \"object\"`".to_owned()),
+    };
+    compiled
+        .map_err(|fault| {
+            let message = format!("`output_schema` is no JSON Schema of an object: {fault}");
+            problems.push(positions.error("bad_schema", positions.output_schema.clone(), message));
+        })
+        .ok()
 }
 
 /// Who makes vectors for the agent's recall.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::definition::{Definition, Problem};
 use crate::memory::{FactoryError, Memory};
 use crate::registry::BoundModel;
-use crate::tool::ToolBox;
+use crate::tool::{Compiled, ToolBox};
 
 /// An agent assembled from its definition.
 pub struct Agent {
@@ -25,6 +25,8 @@ pub struct Agent {
     pub processors: Vec<(String, Arc<dyn Processor>)>,
     /// Its memory; `None` means none at all.
     pub memory: Option<Memory>,
+    /// The schema of its answers; `None`: they are words.
+    pub output: Option<Compiled>,
     /// The generation in which this version was first published.
     pub generation: u64,
     /// The catalog revision it was assembled from.

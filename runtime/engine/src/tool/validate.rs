@@ -42,6 +42,8 @@ pub struct Validator {
 
 /// The longest schema told back to a model in full.
 const SCHEMA_SHOWN: usize = 2_000;
+/// Characters of a fault that are told; of a longer one the value is left out.
+const FAULT_SHOWN: usize = 400;
 
 impl Validator {
     /// Compiles a schema.
@@ -53,29 +55,45 @@ impl Validator {
         Ok(Self { compiled, schema_text: schema.to_string() })
     }
 
+    /// The first faults of a value, each with its place; `None` when it fits.
+    #[must_use]
+    pub fn faults(&self, value: &Value) -> Option<String> {
+        if self.compiled.is_valid(value) {
+            return None;
+        }
+        let told = |error: jsonschema::ValidationError<'_>| {
+            let fault: String = match error.instance_path().as_str() {
+                "" => error.to_string(),
+                place => format!("`{place}`: {error}"),
+            };
+            match fault.char_indices().nth(FAULT_SHOWN) {
+                // The value stands first and is what is long; what is wrong with it stands last.
+                Some(_) => match error.instance_path().as_str() {
+                    "" => error.masked().to_string(),
+                    place => format!("`{place}`: {}", error.masked()),
+                },
+                None => fault,
+            }
+        };
+        Some(self.compiled.iter_errors(value).take(8).map(told).collect::<Vec<_>>().join("; "))
+    }
+
+    /// Adds the schema to what a model is told, unless it is too long.
+    pub fn tell_schema(&self, message: &mut String) {
+        if self.schema_text.len() <= SCHEMA_SHOWN {
+            message.push_str(". Expected: ");
+            message.push_str(&self.schema_text);
+        }
+    }
+
     /// Checks arguments.
     ///
     /// # Errors
     /// [`ArgumentFault`] lists every fault with its place, and the schema.
     pub fn check(&self, arguments: &Map<String, Value>) -> Result<(), ArgumentFault> {
-        let value = Value::Object(arguments.clone());
-        if self.compiled.is_valid(&value) {
-            return Ok(());
-        }
-        let faults: Vec<String> = self
-            .compiled
-            .iter_errors(&value)
-            .take(8)
-            .map(|error| match error.instance_path().as_str() {
-                "" => error.to_string(),
-                place => format!("`{place}`: {error}"),
-            })
-            .collect();
-        let mut message = format!("the arguments do not fit the schema: {}", faults.join("; "));
-        if self.schema_text.len() <= SCHEMA_SHOWN {
-            message.push_str(". Expected: ");
-            message.push_str(&self.schema_text);
-        }
+        let Some(faults) = self.faults(&Value::Object(arguments.clone())) else { return Ok(()) };
+        let mut message = format!("the arguments do not fit the schema: {faults}");
+        self.tell_schema(&mut message);
         Err(ArgumentFault { message })
     }
 }
@@ -84,7 +102,8 @@ impl Validator {
 #[derive(Default)]
 pub struct Schemas(Mutex<HashMap<String, Compiled>>);
 
-type Compiled = (Arc<Value>, Arc<Validator>);
+/// A schema, and what checks values against it.
+pub type Compiled = (Arc<Value>, Arc<Validator>);
 
 impl Schemas {
     /// The schema compiled, once for each distinct text.

@@ -1,9 +1,11 @@
 //! The assistant's message as it grows.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use roster_model::id::IdSource;
 use roster_model::message::{Part, Role, ToolCall, ToolResult};
+use roster_model::processor::Row;
 use roster_model::provider::{Delta, Usage};
 use roster_model::time::Timestamp;
 use serde_json::Value;
@@ -35,10 +37,18 @@ pub(super) struct Answer {
     pub(super) model_calls: Vec<ModelCall>,
     /// The number of this step, from 1.
     step: u32,
+    /// What did not fit the form of answers, while the model tries once more.
+    rejected: Option<Rejected>,
     /// Bytes said so far, calls and thinking included.
     bytes: usize,
     /// What other agents did for the model.
     pub(super) stages: Vec<StageReport>,
+}
+
+/// Parts of an answer that did not fit, and what the model is told of it after them.
+struct Rejected {
+    parts: Range<usize>,
+    told: String,
 }
 
 /// Ids at least this long are taken to be random.
@@ -63,6 +73,7 @@ impl Answer {
             step_start: 0,
             model_calls: Vec::new(),
             step: 0,
+            rejected: None,
             bytes: 0,
             stages: Vec::new(),
         }
@@ -81,6 +92,45 @@ impl Answer {
         self.step_start = parts.len();
         self.parts = parts;
         self
+    }
+
+    /// What stands after the question so far, as the model is told it.
+    pub(super) fn said(&self) -> Vec<Row> {
+        let assistant = |parts: &[Part]| (Role::Assistant, parts.to_vec());
+        let mut rows = match &self.rejected {
+            None => vec![assistant(&self.parts)],
+            Some(rejected) => {
+                let (before, after) = self.parts.split_at(rejected.parts.end);
+                vec![assistant(before), (Role::User, vec![Part::text(rejected.told.as_str())]), assistant(after)]
+            }
+        };
+        rows.retain(|(_, parts)| !parts.is_empty());
+        rows
+    }
+
+    /// The words of this step.
+    pub(super) fn step_words(&self) -> String {
+        super::open::text_of(&self.parts[self.step_start..])
+    }
+
+    /// Puts this in place of the words of this step.
+    pub(super) fn set_step_words(&mut self, words: &str) {
+        let step = self.parts.split_off(self.step_start);
+        self.parts.extend(step.into_iter().filter(|part| !matches!(part, Part::Text { .. })));
+        self.parts.push(Part::text(words));
+    }
+
+    /// This step's answer does not stand; the model is told why.
+    pub(super) fn reject(&mut self, told: String) {
+        self.rejected = Some(Rejected { parts: self.step_start..self.parts.len(), told });
+    }
+
+    /// Takes a rejected answer out, now that there is another; true when there was one.
+    pub(super) fn drop_rejected(&mut self) -> bool {
+        let Some(Rejected { parts, .. }) = self.rejected.take() else { return false };
+        self.step_start -= parts.len();
+        self.parts.drain(parts);
+        true
     }
 
     /// How many steps there were.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use roster_model::message::{Part, Role, Seq};
+use roster_model::processor::Row;
 use roster_model::provider::{Completion, ModelSettings, PromptMessage};
 
 use super::request::TurnRequest;
@@ -47,12 +48,12 @@ impl Context {
     }
 
     /// The next model call: instructions, history, input, and what this turn said so far.
-    pub(super) fn completion(&self, request: &TurnRequest, model: &str, answer: &[Part]) -> Completion {
+    pub(super) fn completion(&self, request: &TurnRequest, model: &str, said: &[Row]) -> Completion {
         let agent = &request.agent;
         let system = std::iter::once(&agent.definition.instructions).chain(&self.system);
         let mut messages: Vec<PromptMessage> =
             system.filter(|text| !text.trim().is_empty()).cloned().map(PromptMessage::System).collect();
-        let rows = self.rows().chain(std::iter::once((Role::Assistant, answer)));
+        let rows = self.rows().chain(said.iter().map(|(role, parts)| (*role, parts.as_slice())));
         messages.extend(transcript::for_model(rows));
         let tools = match self.working {
             Some(_) => agent.tools.offered(),
@@ -63,7 +64,7 @@ impl Context {
             model: model.to_owned(),
             messages,
             tools,
-            output_schema: None,
+            output_schema: agent.output.as_ref().map(|(schema, _)| Arc::clone(schema)),
             settings: self.settings.clone(),
             attempts: Arc::default(),
         }

@@ -1,8 +1,6 @@
 //! Where the agent's processors see what is said: before each model call, with each piece of its words, and before the
 //! answer is stored. They run in the order of the definition.
 
-use std::borrow::Cow;
-
 use roster_model::message::{Part, Role};
 use roster_model::processor::{Passed, Piece, ProcessorContext, ProcessorError, Row, Stage};
 use serde_json::Value;
@@ -92,12 +90,8 @@ pub(super) async fn add(turn: &Turn, context: &mut Context, words: String) -> Re
 }
 
 /// What this turn said so far, with its tools' results, as it is fed in the next step.
-pub(super) async fn fed<'a>(turn: &Turn, said: &'a [Part]) -> Result<Cow<'a, [Part]>, Failure> {
-    if turn.request.agent.processors.is_empty() || said.is_empty() {
-        return Ok(Cow::Borrowed(said));
-    }
-    let rows = messages(turn, Stage::Input, vec![(Role::Assistant, said.to_vec())]).await?;
-    Ok(Cow::Owned(rows.into_iter().flat_map(|(_, parts)| parts).collect()))
+pub(super) async fn fed(turn: &Turn, answer: &Answer) -> Result<Vec<Row>, Failure> {
+    messages(turn, Stage::Input, answer.said()).await
 }
 
 /// What is stored of the answer. When that cannot be told, its words are not stored and the turn fails.

@@ -335,11 +335,15 @@ impl Turn {
             }
         }
         let first = answer.steps();
-        for number in first..most {
-            if number > first {
+        while answer.steps() < most {
+            if answer.steps() > first {
                 self.pay()?;
             }
             let step = step::run(self, context, answer, trace).await?;
+            if step.rejected {
+                most = most.saturating_add(1);
+                continue;
+            }
             if step.calls.is_empty() || step.reason == StopReason::ContentFilter {
                 return Ok(step.reason.into());
             }

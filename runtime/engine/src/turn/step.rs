@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use roster_model::message::{Part, ToolCall};
+use roster_model::message::ToolCall;
+use roster_model::processor::Row;
 use roster_model::provider::{
     Attempts, Circuit, Delta, DeltaStream, ProviderError, ProviderErrorKind, StopReason, Usage,
 };
@@ -21,6 +22,8 @@ use crate::trace::{OpenSpan, TraceContext};
 pub(super) struct Step {
     pub(super) reason: StopReason,
     pub(super) calls: Vec<ToolCall>,
+    /// The answer was not accepted: the model is asked once more.
+    pub(super) rejected: bool,
 }
 
 /// A model that began to answer.
@@ -35,7 +38,7 @@ struct Begun {
 async fn open(
     turn: &Turn,
     context: &Context,
-    said: &[Part],
+    said: &[Row],
     answer: &mut Answer,
     trace: &TraceContext,
 ) -> Result<Begun, ProviderError> {
@@ -125,7 +128,7 @@ pub(super) async fn run(
     trace: &TraceContext,
 ) -> Result<Step, Failure> {
     answer.begin_step();
-    let said = process::fed(turn, &answer.parts).await?.into_owned();
+    let said = process::fed(turn, answer).await?;
     let mut begun = open(turn, context, &said, answer, trace).await?;
     let read = read(turn, answer, &mut begun).await;
     let (outcome, usage) = match &read {
@@ -137,7 +140,8 @@ pub(super) async fn run(
     turn.services.metrics.model_call(&begun.bound.name, outcome, usage);
     note_circuit(turn, &begun.bound, &mut begun.span);
     begun.span.close((outcome != "ok").then_some(outcome));
-    let (step, usage) = read?;
+    let (mut step, usage) = read?;
+    step.rejected = turn.check_output(&step, answer).await?;
     turn.emit(TurnEvent::StepFinished { reason: step.reason, usage }).await;
     Ok(step)
 }
@@ -191,7 +195,7 @@ async fn read(turn: &Turn, answer: &mut Answer, begun: &mut Begun) -> Result<(St
             let rest = pieces.end(turn).await.map_err(Broken::Processor)?;
             say(turn, answer, rest).await;
             let calls = finish_calls(turn, answer, open_calls).await;
-            return Ok((Step { reason, calls }, usage));
+            return Ok((Step { reason, calls, rejected: false }, usage));
         }
         if matches!(delta, Delta::ToolCall { .. }) && open_calls.len() >= MOST_CALLS {
             return Err(too_much(&format!("more than {MOST_CALLS} tool calls at once")).into());
@@ -213,11 +217,13 @@ async fn read(turn: &Turn, answer: &mut Answer, begun: &mut Begun) -> Result<(St
     }
 }
 
-/// Words that may go on.
+/// Words that may go on; those of an answer that has to fit a form wait until it is checked.
 async fn say(turn: &Turn, answer: &mut Answer, words: String) {
     if !words.is_empty() {
         answer.text(&words);
-        turn.emit(TurnEvent::Text(words)).await;
+        if !turn.holds_back() {
+            turn.emit(TurnEvent::Text(words)).await;
+        }
     }
 }
 

@@ -7,6 +7,7 @@ mod double;
 mod embedder;
 mod histories;
 mod model;
+mod output;
 mod pattern;
 mod pay;
 mod processors;

@@ -22,6 +22,7 @@ mod import;
 mod mcp;
 mod mcp_door;
 mod memory;
+mod output;
 mod plugins;
 mod recorded;
 mod reload;

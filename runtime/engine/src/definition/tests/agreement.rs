@@ -28,6 +28,7 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "file_missing",
     "missing_stages",
     "bad_stage",
+    "output_of_pipeline",
 ];
 
 #[test]

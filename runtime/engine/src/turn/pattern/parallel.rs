@@ -41,7 +41,9 @@ pub(super) async fn run(
     process::add(turn, context, prompt::to_put_together(&whole.report.stages)).await?;
     let reason = turn.converse(context, answer, trace).await?;
     whole.report.final_draft = answer.last_text();
-    whole.say(answer, prompt::notes(&whole.report.stages)).await;
+    if !turn.holds_back() {
+        whole.say(answer, prompt::notes(&whole.report.stages)).await;
+    }
     whole.end(answer).await;
     Ok(reason)
 }

@@ -1,0 +1,126 @@
+//! Answers of a form.
+
+use roster_engine::turn::TurnEvent;
+use roster_model::message::Role;
+use roster_model::provider::StopReason;
+
+use crate::double::{Say, World, all, calls, end, names, text};
+
+const FORM: &str = "id = \"clerk\"\ninstructions = \"x\"\nmemory = \"create_memory\"\nresource = \"shop\"\n\
+    tools = [\"pay\"]\nmax_steps = 2\n[output_schema]\ntype = \"object\"\nrequired = [\"sum\"]\n\
+    [output_schema.properties.sum]\ntype = \"integer\"\n";
+
+fn failure(events: &[TurnEvent]) -> (&'static str, String) {
+    let Some(TurnEvent::Failed(failure)) = events.last() else { panic!("{events:?}") };
+    (failure.code, failure.message.clone())
+}
+
+#[tokio::test]
+async fn an_answer_that_fits_goes_out_when_it_is_whole() {
+    let world = World::new(&[FORM]);
+    world
+        .model
+        .say([text("```json\n"), text("{\"sum\": 5}\n```")].into_iter().flat_map(pieces).chain([stop()]).collect());
+    let events = all(world.ask("t", "2 + 3?")).await;
+    assert_eq!(names(&events), "started text:{\"sum\": 5} step done:stop");
+    assert_eq!(world.rows("t").await[1], "assistant: {\"sum\": 5}");
+    let asked = world.model.asked.lock().unwrap();
+    assert_eq!(asked[0].output_schema.as_ref().expect("passed on")["required"][0], "sum");
+}
+
+fn pieces(said: Vec<Say>) -> impl Iterator<Item = Say> {
+    let words = said.len() - 1;
+    said.into_iter().take(words)
+}
+
+fn stop() -> Say {
+    end(StopReason::Stop)
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_fit_is_repaired_once_beyond_the_steps() {
+    let world = World::new(&[FORM]);
+    world.model.say(calls(&[("c1", "pay", "{\"amount\":5}")]));
+    world.model.say(text("It is five."));
+    world.model.say(text("{\"sum\": 5}"));
+    let events = names(&all(world.ask("t", "2 + 3?")).await);
+    assert!(!events.contains("five") && events.ends_with("text:{\"sum\": 5} step done:stop"), "{events}");
+    let prompt = world.model.prompts()[2].clone();
+    assert!(prompt.contains("assistant: It is five. | user: Your answer was not accepted: it is no JSON"), "{prompt}");
+    assert!(prompt.contains("\"required\":[\"sum\"]"), "the schema is told: {prompt}");
+    let row = &world.rows("t").await[1];
+    assert!(row.ends_with("{\"sum\": 5}") && !row.contains("five"), "{row}");
+    assert_eq!(world.rows("t").await.len(), 2, "what the model was told between is no message");
+}
+
+#[tokio::test]
+async fn an_answer_that_never_fits_fails_the_turn() {
+    let world = World::new(&[FORM]);
+    world.model.say(text("five"));
+    world.model.say(text("{\"sum\": \"5\"}"));
+    let events = all(world.ask("t", "2 + 3?")).await;
+    assert!(!names(&events).contains("text:"), "{}", names(&events));
+    let (code, message) = failure(&events);
+    assert!(code == "output_invalid" && message.contains("/sum"), "{code}: {message}");
+    let row = &world.rows("t").await[1];
+    assert!(row.starts_with("assistant(failed): {\"sum\": \"5\"}[error output_invalid]"), "{row}");
+    world.model.say(text("{\"sum\": 1}"));
+    let again = names(&all(world.ask("t", "0 + 1?")).await);
+    assert!(again.ends_with("text:{\"sum\": 1} step done:stop"), "the thread goes on: {again}");
+}
+
+/// Words beside calls are kept and are no answer; calls may stand in the repair, too.
+#[tokio::test]
+async fn tools_may_be_called_on_the_way() {
+    let world = World::new(&[&FORM.replace("max_steps = 2", "max_steps = 5")]);
+    let mut first = calls(&[("c1", "pay", "{\"amount\":5}")]);
+    first.splice(0..0, pieces(text("I pay.")));
+    world.model.say(first);
+    world.model.say(text("paid"));
+    world.model.say(calls(&[("c2", "pay", "{\"amount\":6}")]));
+    world.model.say(text("{\"sum\": 11}"));
+    let events = names(&all(world.ask("t", "pay")).await);
+    assert!(!events.contains("I pay") && events.ends_with("text:{\"sum\": 11} step done:stop"), "{events}");
+    let prompt = world.model.prompts()[3].clone();
+    let (before, after) = prompt.split_once("Your answer was not accepted").expect("still told");
+    assert!(before.contains("I pay.") && before.contains("assistant: paid"), "{prompt}");
+    assert!(after.ends_with("assistant: [pay:c2] | tool: c2={\"paid\":6}"), "{prompt}");
+    let row = &world.rows("t").await[1];
+    assert!(row.contains("I pay.") && row.ends_with("{\"sum\": 11}") && !row.contains("]paid"), "{row}");
+}
+
+#[tokio::test]
+async fn what_the_filter_cut_off_is_no_answer_and_is_not_asked_again() {
+    let world = World::new(&[FORM]);
+    let mut said: Vec<Say> = pieces(text("{\"su")).collect();
+    said.push(end(StopReason::ContentFilter));
+    world.model.say(said);
+    assert_eq!(names(&all(world.ask("t", "2 + 3?")).await), "started step done:content-filter");
+    assert_eq!(world.model.prompts().len(), 1);
+}
+
+#[tokio::test]
+async fn another_agent_is_given_the_document() {
+    let caller = "id = \"front\"\ninstructions = \"y\"\nagents = [\"clerk\"]\n";
+    let world = World::new(&[FORM, caller]);
+    world.model.say(calls(&[("c1", "agent_clerk", "{\"prompt\":\"2 + 3?\"}")]));
+    world.model.say(text("five"));
+    world.model.say(text("```\n{\"sum\": 5}\n```"));
+    world.model.say(text("It is 5."));
+    let request = world.request("front", "t", &[(Role::User, "ask")]);
+    all(roster_engine::turn::start(&world.services, request).unwrap()).await;
+    let prompts = world.model.prompts();
+    assert!(prompts[3].contains("{\\\"sum\\\": 5}") && !prompts[3].contains("five"), "{}", prompts[3]);
+}
+
+#[tokio::test]
+async fn a_schema_that_is_none_is_refused_at_its_place() {
+    for (schema, told) in [("{ type = \"array\" }", "type = \"object\""), ("{ type = \"object\", required = 5 }", "5")]
+    {
+        let file = format!("id = \"clerk\"\ninstructions = \"x\"\noutput_schema = {schema}\n");
+        let world = World::new(&[&file]);
+        let problems = &world.registry.snapshot().entries[0].problems;
+        assert!(problems[0].code == "bad_schema" && problems[0].line == Some(3), "{problems:?}");
+        assert!(problems[0].message.contains(told), "{problems:?}");
+    }
+}
