@@ -1,5 +1,6 @@
 //! From a project folder to a runtime: the one place where files, store, providers, tools and registry meet.
 
+pub(crate) mod rehearsal;
 mod root;
 
 pub use root::{root, running_root};
@@ -198,14 +199,25 @@ pub struct Assembly {
 /// As [`open`].
 pub async fn assemble(project: &mut Project, agent: &str) -> Result<Assembly, HostError> {
     let assembly = open(project)?;
+    populate(&assembly, project, agent, |catalog| catalog).await?;
+    Ok(assembly)
+}
+
+/// Starts what `agent` may use and publishes the registry over the catalog as `change` leaves it.
+async fn populate(
+    assembly: &Assembly,
+    project: &mut Project,
+    agent: &str,
+    change: impl FnOnce(Catalog) -> Catalog,
+) -> Result<(), HostError> {
     let servers = mcp::used_by(agent, &project.files.agents, &project.config()?.mcp);
     assembly.mcp.apply(&servers);
     assembly.mcp.servers.settled(mcp::SETTLE).await;
     assembly.plugins.apply(&project.config()?.plugins);
     assembly.plugins.settle();
-    let catalog = assembly.catalog(project.config()?)?;
+    let catalog = change(assembly.catalog(project.config()?)?);
     assembly.registry.publish(prepared(project, &catalog, &assembly.registry));
-    Ok(assembly)
+    Ok(())
 }
 
 /// Opens the store. Nothing is registered yet.

@@ -17,6 +17,7 @@ mod running;
 mod schema;
 mod serve;
 mod store;
+mod test;
 mod why;
 
 use std::path::PathBuf;
@@ -69,6 +70,8 @@ enum Command {
     },
     /// Talks to an agent in the terminal.
     Chat(ChatArgs),
+    /// Tries agents against recorded answers of their models: agents/*.test.toml.
+    Test(test::TestArgs),
     /// Lists the agents and how they stand.
     Agents {
         /// How to print them.
@@ -348,6 +351,7 @@ impl Cli {
             Command::New { what: New::Agent(args) } => new_agent::run(root, &args),
             Command::New { what: New::Plugin(args) } => new_plugin::run(root, &args),
             Command::Chat(args) => chat::run(root, &args),
+            Command::Test(args) => test::run(root, &args),
             Command::Agents { format, what } => agents::run(root, format, what.as_ref()),
             Command::Reload => reload::run(root),
             Command::Schema { kind } => schema::run(kind),

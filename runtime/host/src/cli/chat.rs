@@ -253,7 +253,7 @@ fn explained(failure: &Failure) -> HostError {
 }
 
 /// The agent, if it can be asked.
-fn find(snapshot: &Snapshot, project: &Project, name: &str) -> Result<Arc<Agent>, HostError> {
+pub(super) fn find(snapshot: &Snapshot, project: &Project, name: &str) -> Result<Arc<Agent>, HostError> {
     let entry = AgentId::new(name).ok().and_then(|id| snapshot.entry(&id));
     let Some(entry) = entry else {
         let known: Vec<&str> = snapshot.entries.iter().map(|entry| entry.id.as_str()).collect();

@@ -25,6 +25,7 @@ mod memory;
 mod output;
 mod plugins;
 mod recorded;
+mod rehearsal;
 mod reload;
 mod restart;
 mod serve;

@@ -123,9 +123,21 @@ impl AgentsFolder {
     }
 }
 
+/// How the names of test files end.
+pub(crate) const TEST_FILE: &str = ".test.toml";
+
 /// The names of the definitions that lie in `folder` itself, sorted: `*.toml`, no dot before, not `*.test.toml`.
-#[expect(clippy::disallowed_methods, reason = "the host's one place that lists the project's files")]
 pub(crate) fn definition_files(folder: &Path) -> Result<Vec<String>, ReadFailure> {
+    listed(folder, |name| name.ends_with(".toml") && !name.ends_with(TEST_FILE))
+}
+
+/// The names of the test files that lie in `folder` itself, sorted.
+pub(crate) fn test_files(folder: &Path) -> Result<Vec<String>, ReadFailure> {
+    listed(folder, |name| name.ends_with(TEST_FILE))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the host's one place that lists the project's files")]
+fn listed(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<String>, ReadFailure> {
     let entries = std::fs::read_dir(folder).map_err(|error| match error.kind() {
         ErrorKind::NotADirectory => ReadFailure::Other("it is not a folder".to_owned()),
         _ => ReadFailure::of(&error),
@@ -134,7 +146,7 @@ pub(crate) fn definition_files(folder: &Path) -> Result<Vec<String>, ReadFailure
     for entry in entries.flatten() {
         let Ok(name) = entry.file_name().into_string() else { continue };
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if !is_folder && name.ends_with(".toml") && !name.ends_with(".test.toml") && !name.starts_with('.') {
+        if !is_folder && wanted(&name) && !name.starts_with('.') {
             names.push(name);
         }
     }
