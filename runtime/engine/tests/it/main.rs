@@ -17,6 +17,7 @@ mod servers;
 mod stored;
 mod subagents;
 mod title;
+mod tool_bounds;
 mod trace;
 mod turn;
 mod working;
