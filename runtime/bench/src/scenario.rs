@@ -5,6 +5,7 @@ mod in_flight;
 mod long_thread;
 mod many_agents;
 mod memory;
+mod plugin;
 mod recall;
 mod reload;
 mod start;
@@ -73,6 +74,12 @@ pub static ALL: &[Scenario] = &[
         about: "what a turn with four tool calls adds to its model calls",
         starts_roster: true,
         run: |bench| Box::pin(tools::run(bench)),
+    },
+    Scenario {
+        name: "plugin",
+        about: "a plugin's call in this process and in its own, and its start",
+        starts_roster: true,
+        run: |bench| Box::pin(plugin::run(bench)),
     },
     Scenario {
         name: "in-flight",

@@ -218,14 +218,14 @@ fn in_use(registry: &Registry, key: &str) -> Vec<Used> {
         let definition = &agent.definition;
         let memory = definition.memory.as_ref();
         let tools = definition.tools.iter().map(|name| (kind::TOOL, name));
-        let factory = memory.map(|memory| (kind::MEMORY_FACTORY, &memory.factory));
+        let processors = definition.processors.iter().map(|name| (kind::PROCESSOR, name));
         let embedder = memory.and_then(|memory| memory.recall.as_ref()?.embedder.as_ref());
         let embedder = embedder.map(|name| (kind::EMBEDDER, name));
         let models = definition.model.iter().filter_map(|choice| match choice {
             ModelChoice::Named(name) => Some((kind::MODEL_PROVIDER, name)),
             ModelChoice::Table(_) => None,
         });
-        for (kind, name) in tools.chain(factory).chain(embedder).chain(models) {
+        for (kind, name) in tools.chain(processors).chain(embedder).chain(models) {
             if let Some(id) = name.strip_prefix(key).and_then(|rest| rest.strip_prefix(':')) {
                 used.entry((kind, id.to_owned())).or_default().push(definition.id.to_string());
             }

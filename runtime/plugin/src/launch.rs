@@ -121,7 +121,7 @@ fn fits(schema: &Value, config: &Map<String, Value>) -> Result<(), Refusal> {
     if faults.is_empty() {
         return Ok(());
     }
-    let message = format!("its configuration is not what it asks for: {}", faults.join("; "));
+    let message = format!("was given a configuration that it does not take: {}", faults.join("; "));
     let help = "`roster plugins inspect` shows the schema; the values stand in the plugin's `config` table";
     Err(Refusal::new(RefusalKind::Config, message, help))
 }

@@ -22,7 +22,7 @@ fn the_command_line_takes_scenarios_by_name() {
     assert_eq!((names, options.quick), (vec!["memory", "start"], true));
     let fault = Options::try_parse_from(["roster-bench", "--scenario", "memroy"]).expect_err("no such scenario");
     assert!(
-        fault.to_string().contains("the scenarios are start, stateless, direct-64, memory, long-thread, recall, tools, in-flight, reload, many-agents"),
+        fault.to_string().contains("the scenarios are start, stateless, direct-64, memory, long-thread, recall, tools, plugin, in-flight, reload, many-agents"),
         "{fault}"
     );
 }

@@ -25,28 +25,27 @@ impl<'a> PluginName<'a> {
         catalog.plugins.standing.contains_key(self.plugin)
     }
 
-    /// What to say of it; `None`: nobody looked. An error where nothing can ever come or the agent cannot be without
-    /// it, a warning for a tool that may join later.
+    /// What to say of a tool that is not there; `None`: nobody looked. An error where none can ever come, a warning
+    /// where it may join later.
     pub(super) fn absent(
         self,
-        noun: &str,
         positions: &Positions,
         span: Option<Range<usize>>,
         catalog: &Catalog,
     ) -> Option<Problem> {
         let Self { written, plugin } = self;
-        let say = |code, message: String| match noun {
-            "tool" if self.is_configured(catalog) => positions.warning(code, span, message),
-            _ => positions.error(code, span, message),
+        let say = |code, message: String| {
+            if self.is_configured(catalog) {
+                positions.warning(code, span, message)
+            } else {
+                positions.error(code, span, message)
+            }
         };
-        let joins = match noun {
-            "tool" => "the agent serves without it; it joins when the plugin is there",
-            _ => "the agent is served when the plugin is there",
-        };
+        let joins = "the agent serves without it; it joins when the plugin is there";
         match catalog.plugins.standing.get(plugin) {
             Some(PluginStanding::Unasked) => None,
             None => {
-                let message = format!("{noun} `{written}`: there is no plugin `{plugin}` in config/runtime.toml");
+                let message = format!("tool `{written}`: there is no plugin `{plugin}` in config/runtime.toml");
                 let keys = catalog.plugins.standing.keys();
                 let help = match keys.len() {
                     0 => format!("add [plugins.{plugin}] there"),
@@ -55,19 +54,17 @@ impl<'a> PluginName<'a> {
                 Some(say("unknown_plugin", message).help(help))
             }
             Some(PluginStanding::Absent(reason)) => {
-                let message = format!("{noun} `{written}` is not there now: plugin `{plugin}` {reason}");
+                let message = format!("tool `{written}` is not there now: plugin `{plugin}` {reason}");
                 Some(say("plugin_absent", message).help(joins))
             }
             Some(PluginStanding::Here) => {
                 let prefix = format!("{plugin}:");
-                let names: Vec<&str> =
-                    catalog.tools.keys().chain(catalog.factories.keys()).map(String::as_str).collect();
-                let own = names.into_iter().filter(|name| name.starts_with(&prefix));
+                let own = catalog.tools.keys().map(String::as_str).filter(|name| name.starts_with(&prefix));
                 let help = match suggest(written, own) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => joins.to_owned(),
                 };
-                Some(say("plugin_without", format!("plugin `{plugin}` has no {noun} `{written}`")).help(help))
+                Some(say("plugin_without", format!("plugin `{plugin}` has no tool `{written}`")).help(help))
             }
         }
     }

@@ -193,13 +193,13 @@ fn factory(
         return Some(Arc::clone(factory));
     }
     let span = positions.memory_factory.clone();
-    let problem = if let Some(plugin) = PluginName::of(name) {
-        plugin.absent("memory factory", positions, span, catalog)?
-    } else {
-        let message = format!("unknown memory factory `{name}`");
-        positions.error("unknown_factory", span, message).help(known(name, catalog.factories.keys(), "factories"))
+    // Waiting for a plugin's would be waiting for ever.
+    let message = match PluginName::of(name) {
+        Some(_) => format!("memory factory `{name}`: this version does not call the memory factories of plugins"),
+        None => format!("unknown memory factory `{name}`"),
     };
-    problems.push(problem);
+    let help = known(name, catalog.factories.keys(), "factories");
+    problems.push(positions.error("unknown_factory", span, message).help(help));
     None
 }
 
@@ -224,7 +224,7 @@ fn tools(
         }
         let Some(maker) = catalog.tools.get(name) else {
             if let Some(plugin) = PluginName::of(name) {
-                let found = plugin.absent("tool", positions, span, catalog);
+                let found = plugin.absent(positions, span, catalog);
                 // The agent serves without a plugin's tool, and it joins when it comes.
                 let to = if plugin.is_configured(catalog) { &mut *warnings } else { &mut *problems };
                 to.extend(found);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use roster_abi::contract::kind;
 use roster_engine::registry::{NameFault, ProcessorSource};
 use roster_model::BoxFuture;
 use roster_model::processor::{Hooks, Passed, Piece, Processor, ProcessorContext, ProcessorError, Row, Stage};
@@ -23,8 +24,11 @@ impl ProcessorSource for Processors {
         };
         let Some(host) = &self.0 else { return Ok(Arc::new(NotLoaded)) };
         match host.get(key) {
-            Some(plugin) => Ok(processor(&plugin, id)),
-            None => Err(host.fault("processor", name)),
+            // One that is not loaded may have it: until then what passes it fails.
+            Some(plugin) if plugin.generation().is_none() || plugin.contribution(kind::PROCESSOR, id).is_some() => {
+                Ok(processor(&plugin, id))
+            }
+            _ => Err(host.fault("processor", name)),
         }
     }
 }

@@ -139,6 +139,28 @@ async fn agents_wait_for_a_plugin_and_become_whole_when_it_comes() {
     roster.terminate().await;
 }
 
+#[tokio::test]
+async fn what_a_plugin_cannot_give_is_said_of_the_agent_that_wants_it() {
+    let server = ScriptedServer::start().await;
+    let project = project(&server, "")
+        .agent("keeper", "instructions = \"Keep.\"\nmemory = \"kinds:memory\"")
+        .agent("masked", "instructions = \"Mask.\"\nprocessors = [\"kinds:spans\"]");
+    place(&project, "kinds");
+    let roster = Roster::serve(&project).await;
+    let (_, registry) = get(&format!("{}/admin/registry", roster.studio)).await;
+    let agents = registry["agents"].as_array().expect("agents");
+    for (id, code, words) in [
+        ("keeper", "unknown_factory", "does not call the memory factories of plugins"),
+        ("masked", "plugin_without", "plugin `kinds` has no processor `kinds:spans`"),
+    ] {
+        let agent = agents.iter().find(|agent| agent["id"] == id).expect(id);
+        assert_eq!((&agent["state"], &agent["problems"][0]["code"]), (&json!("rejected"), &json!(code)), "{agent:#}");
+        assert!(agent["problems"][0]["message"].as_str().expect("words").contains(words), "{agent:#}");
+    }
+    assert_eq!(echoed(&roster, &server, "t1").await, r#"{"a":"ü"}"#);
+    roster.terminate().await;
+}
+
 /// TO-e1: each bad library is one line, and nothing of it runs in the command that looks.
 #[tokio::test]
 async fn what_a_library_is_can_be_asked_without_serving() {

@@ -30,12 +30,27 @@ pub(super) fn wanted(question: &str, completion: &Completion) -> Wanted {
         }
         Some(ToolChoice::Auto | ToolChoice::Required) | None => {}
     }
-    let matched = matching(question, tools);
+    let matched = named(question, tools).unwrap_or_else(|| matching(question, tools));
     let must = completion.settings.tool_choice == Some(ToolChoice::Required);
     match (must, tools.first()) {
         (true, Some(tool)) if !matches!(matched, Wanted::Call(_)) => Wanted::Call(forced(tool, question)),
         _ => matched,
     }
+}
+
+/// A call of the tool whose whole name stands in the question, with what comes after it: `tide-table_greet Ann`.
+fn named(question: &str, tools: &[OfferedTool]) -> Option<Wanted> {
+    // Names without a line in them may be words that mean something else.
+    let (tool, at) = tools.iter().filter(|tool| tool.name.contains('_')).find_map(|tool| {
+        let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let (at, _) = question.match_indices(&tool.name).find(|(at, name)| {
+            !question[..*at].ends_with(inside) && !question[at + name.len()..].starts_with(inside)
+        })?;
+        Some((tool, at))
+    })?;
+    let rest =
+        question[at + tool.name.len()..].trim_matches(|c: char| c.is_whitespace() || matches!(c, '`' | ':' | '：'));
+    Some(Wanted::Call(forced(tool, if rest.is_empty() { question } else { rest })))
 }
 
 fn matching(question: &str, tools: &[OfferedTool]) -> Wanted {

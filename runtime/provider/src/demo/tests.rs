@@ -21,6 +21,7 @@ fn tools() -> Arc<[OfferedTool]> {
             "get_weather",
             json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}),
         ),
+        tool("tide-table_greet", json!({"properties": {"name": {"type": "string"}}, "required": ["name"]})),
         tool("agent_chat-agent", prompt()),
         tool("agent_docs-agent", prompt()),
     ])
@@ -70,6 +71,9 @@ async fn questions_that_match_a_tool_call_it() {
         ("Ask the docs agent what a thread is", r#"agent_docs-agent {"prompt":"Ask the docs agent what a thread is"}"#),
         ("Please research owls", r#"agent_chat-agent {"prompt":"Please research owls"}"#),
         ("写一首诗", r#"agent_chat-agent {"prompt":"写一首诗"}"#),
+        ("Use tide-table_greet: Ann", r#"tide-table_greet {"name":"Ann"}"#),
+        ("Call `tide-table_greet`", r#"tide-table_greet {"name":"Call `tide-table_greet`"}"#),
+        ("What are tide-table_greetings?", ""),
         ("Hello", ""),
         ("What is the weather?", ""),
         ("Sometimes I am timeless", ""),

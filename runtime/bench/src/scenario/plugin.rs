@@ -1,0 +1,173 @@
+//! `plugin`: what a call of a plugin costs, in this process and in one of its own, and how long such a process takes to
+//! its first answer. A hundred bytes of JSON go in and come out, and are read on both sides.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use roster_abi::contract::{CallContext, Fetched};
+use roster_model::BoxFuture;
+use roster_model::time::{Clock, Timestamp};
+use roster_plugin::asks::{Fetch, FetchError};
+use roster_plugin::call::{CallError, Payload};
+use roster_plugin::plugin::{Ask, Plugin};
+use roster_plugin::set::{Parts, Plugins};
+use roster_plugin::settings::{Isolation, Settings};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::bench::Bench;
+use crate::report::{Figure, Target};
+
+/// Microseconds wanted of a call in this process.
+const INSIDE: f64 = 2.0;
+/// Of one that goes to another process, alone.
+const ALONE: f64 = 40.0;
+/// Of each of 64 that are under way at once.
+const PIPELINED: f64 = 15.0;
+/// Milliseconds wanted until the first answer of a library that is taken up.
+const START: f64 = 10.0;
+/// Calls under way at once.
+const AT_ONCE: usize = 64;
+/// The plugin's key and its file.
+const KINDS: &str = "kinds";
+
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(1_700_000_000_000)
+    }
+}
+
+struct NoNetwork;
+
+impl Fetch for NoNetwork {
+    fn fetch(&self, request: roster_abi::contract::Fetch) -> BoxFuture<'_, Result<Fetched, FetchError>> {
+        Box::pin(async move { Ok(Fetched { body: request.url, ..Fetched::default() }) })
+    }
+}
+
+pub(super) async fn run(bench: &Bench) -> Result<Vec<Figure>> {
+    let child = bench.binary().await?.to_owned();
+    let calls = bench.choose(20_000, 500);
+    let rounds = bench.choose(7, 2);
+    let inside = World::new(bench, Isolation::InProcess, &child)?;
+    let outside = World::new(bench, Isolation::Process, &child)?;
+    let (mut near, mut far, mut piped, mut starts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    // The first round is thrown away.
+    for _ in 0..=rounds {
+        near.push(one_by_one(&inside.plugin, calls).await?);
+        far.push(one_by_one(&outside.plugin, calls / 4).await?);
+        piped.push(at_once(&outside.plugin, calls).await?);
+    }
+    for _ in 0..bench.choose(15, 3) {
+        starts.push(outside.start().await?);
+    }
+    inside.end().await;
+    outside.end().await;
+    let figure = |name: &str, rounds: &[f64], most| {
+        Figure::of_rounds(name, "us", rounds[1..].to_vec()).target(Target::AtMost(most))
+    };
+    Ok(vec![
+        figure("a call in the runtime's process", &near, INSIDE),
+        figure("a call to a process of its own, alone", &far, ALONE),
+        figure("the same, 64 at once", &piped, PIPELINED),
+        Figure::of_rounds("a library checked, its process up, first answer", "ms", starts)
+            .target(Target::AtMost(START)),
+    ])
+}
+
+/// One plugin in a folder of its own.
+struct World {
+    plugins: Plugins,
+    plugin: Arc<Plugin>,
+    _folder: tempfile::TempDir,
+}
+
+impl World {
+    fn new(bench: &Bench, isolation: Isolation, child: &std::path::Path) -> Result<Self> {
+        let folder = tempfile::tempdir_in(bench.dir())?;
+        let mut settings = Settings::new(KINDS, vec![libraries()?]);
+        settings.isolation = isolation;
+        settings.watch = false;
+        settings.max_concurrency = AT_ONCE;
+        let plugins = Plugins::new(Parts {
+            cache: folder.path().join("plugins"),
+            child: (child.to_owned(), vec!["plugin-host".into()]),
+            runtime: tokio::runtime::Handle::current(),
+            kv: folder.path().join("kv"),
+            fetch: Arc::new(NoNetwork),
+            secrets: Box::new(|_| None),
+            clock: Arc::new(Still),
+            in_use: Box::new(|_| Vec::new()),
+            changed: Box::new(|| {}),
+        })?;
+        plugins.configure(vec![settings]);
+        tokio::task::block_in_place(|| plugins.settle(Duration::from_secs(30)));
+        let plugin = plugins.get(KINDS).context("the plugin was configured")?;
+        if let Some(refusal) = plugin.refusal() {
+            bail!("the plugin is not loaded: it {refusal}; {}", refusal.help);
+        }
+        Ok(Self { plugins, plugin, _folder: folder })
+    }
+
+    /// Milliseconds of a whole load, from reading the file to the first answer.
+    async fn start(&self) -> Result<f64> {
+        let begun = Instant::now();
+        tokio::task::block_in_place(|| self.plugins.reload(KINDS))?;
+        call(&self.plugin, &input()).await?;
+        Ok(begun.elapsed().as_secs_f64() * 1e3)
+    }
+
+    async fn end(self) {
+        self.plugins.close(Duration::from_secs(10)).await;
+    }
+}
+
+/// Where Cargo puts the libraries that this program depends on.
+fn libraries() -> Result<PathBuf> {
+    let us = std::env::current_exe()?;
+    let folder = us.parent().context("a program lies in a folder")?.join("deps");
+    ensure!(folder.is_dir(), "`{}` is not there: run this with `cargo run -p roster-bench`", folder.display());
+    Ok(folder)
+}
+
+/// A hundred bytes, as a turn has them: a value.
+fn input() -> Value {
+    json!({"city": "Reykjavík", "days": 3, "units": "metric", "hourly": false, "fields": ["temperature", "wind", "rain"]})
+}
+
+async fn call(plugin: &Arc<Plugin>, input: &Value) -> Result<Value, CallError> {
+    let context = CallContext::default();
+    let input = Payload::json(input);
+    let ask = Ask { component: "same", method: "invoke", input, context: &context, chunks: false, timeout: None };
+    plugin.ask(ask, false).await?.read()
+}
+
+/// Microseconds of a call.
+async fn one_by_one(plugin: &Arc<Plugin>, calls: u32) -> Result<f64> {
+    let input = input();
+    let begun = Instant::now();
+    for _ in 0..calls {
+        ensure!(call(plugin, &input).await? == input, "another answer");
+    }
+    Ok(begun.elapsed().as_secs_f64() * 1e6 / f64::from(calls))
+}
+
+/// Microseconds of a call when many are under way.
+async fn at_once(plugin: &Arc<Plugin>, calls: u32) -> Result<f64> {
+    let each = calls / u32::try_from(AT_ONCE)?;
+    let begun = Instant::now();
+    let mut tasks = JoinSet::new();
+    for _ in 0..AT_ONCE {
+        let plugin = Arc::clone(plugin);
+        tasks.spawn(async move { one_by_one(&plugin, each).await });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended??;
+    }
+    Ok(begun.elapsed().as_secs_f64() * 1e6 / f64::from(each * u32::try_from(AT_ONCE)?))
+}
