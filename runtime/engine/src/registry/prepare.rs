@@ -124,8 +124,14 @@ impl Assembler<'_> {
         match definition {
             Some(definition) if !definition.enabled => Entry { state: AgentState::Disabled, ..entry },
             Some(definition) => self.served(entry, &definition, &positions, before),
+            // What somebody switched off does not come back because its file broke.
+            None if self.was_disabled(&entry.id) => Entry { state: AgentState::Disabled, ..entry },
             None => self.fallen_back(entry, before, last_good),
         }
+    }
+
+    fn was_disabled(&self, id: &AgentId) -> bool {
+        self.previous.entry(id).is_some_and(|entry| entry.state == AgentState::Disabled)
     }
 
     /// The entry serving `definition`, or what served before when that cannot be.

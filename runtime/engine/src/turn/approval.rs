@@ -132,6 +132,11 @@ impl Turn {
             StoreErrorKind::NotFound => {
                 Failure::new(FailureKind::Store(error.kind), "turn_not_found", "no turn of this id waits for approval")
             }
+            StoreErrorKind::Conflict if matches!(self.resumption, Some(super::run::Resumption::Results(_))) => {
+                let message =
+                    "the turn does not wait for these results any more: they came before, or something newer did";
+                Failure::new(FailureKind::Store(error.kind), "results_not_awaited", message)
+            }
             StoreErrorKind::Conflict => {
                 let message = "the turn does not wait for approval any more";
                 Failure::new(FailureKind::Store(error.kind), "turn_not_suspended", message)

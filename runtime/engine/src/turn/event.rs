@@ -168,6 +168,12 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// Whether operators want to read of it: not when the client left, and not when a decision came too late.
+    pub(super) fn is_news(&self) -> bool {
+        let late = matches!(self.code, "turn_not_suspended" | "turn_not_found" | "results_not_awaited");
+        self.kind != FailureKind::Cancelled && !late
+    }
+
     /// A failure of this kind.
     #[must_use]
     pub fn new(kind: FailureKind, code: &'static str, message: impl Into<String>) -> Self {

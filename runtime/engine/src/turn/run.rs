@@ -178,7 +178,7 @@ impl Turn {
         let last = match AssertUnwindSafe(self.run()).catch_unwind().await {
             Ok(Ok(done)) => TurnEvent::Finished { reason: done.reason, usage: done.usage },
             Ok(Err(failure)) => {
-                if failure.kind != FailureKind::Cancelled {
+                if failure.is_news() {
                     tracing::warn!(agent, turn, code = failure.code, message = failure.message, "turn failed");
                 }
                 TurnEvent::Failed(failure)

@@ -129,6 +129,18 @@ async fn disabled_and_removed_agents_leave_service() {
 }
 
 #[tokio::test]
+async fn a_disabled_agent_stays_out_of_service_when_its_file_breaks() {
+    let world = World::new(&[CLERK]);
+    world.load(&[&format!("{CLERK}enabled = false\n")]);
+    world.load(&[&format!("{CLERK}enabled = false\nno_such_key = 1\n")]);
+    let snapshot = world.registry.snapshot();
+    assert_eq!(snapshot.entry(&id("clerk")).unwrap().state, AgentState::Disabled);
+    assert_eq!(problems(&world, "clerk").len(), 1, "and the problem is listed");
+    world.load(&[CLERK]);
+    assert_eq!(world.registry.snapshot().entry(&id("clerk")).unwrap().state, AgentState::Serving);
+}
+
+#[tokio::test]
 async fn cycles_are_shown_and_served() {
     let world = World::new(&[
         "id = \"a\"\ninstructions = \"x\"\nagents = [\"b\"]\n",

@@ -30,20 +30,35 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The keys whose values are secrets.
-const SECRET_KEYS: &[&str] = &["api_key"];
+/// Parts of a setting's name that tell a secret.
+pub(crate) const SECRET_WORDS: [&str; 7] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "AUTH", "CREDENTIAL", "COOKIE"];
+
+/// Whether a key's value is shown to nobody. Names of variables and of secrets are none themselves.
+fn keeps_a_secret(key: &str) -> bool {
+    let capitals = key.to_ascii_uppercase();
+    capitals != "SECRET" && !capitals.ends_with("_ENV") && SECRET_WORDS.iter().any(|word| capitals.contains(word))
+}
+
+/// Every run of letters that could be a key, with the byte at which it ends.
+fn keys_in(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let foreign = |letter: char| !(letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-'));
+    let mut next = 0;
+    text.split_inclusive(foreign).map(move |piece| {
+        let start = next;
+        next += piece.len();
+        let run = piece.trim_end_matches(foreign);
+        (start + run.len(), run)
+    })
+}
 
 /// The text with every literal secret replaced by stars, byte for byte, so that places in it stay what they were.
 /// Works on any text, since a file whose syntax is broken is shown too.
 #[must_use]
 pub(crate) fn mask(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
-    for key in SECRET_KEYS {
-        for (at, _) in text.match_indices(key) {
-            let value = at + key.len();
-            if let Some(range) = literal_after(text, value) {
-                bytes[range].fill(b'*');
-            }
+    for (end, _) in keys_in(text).filter(|(_, key)| keeps_a_secret(key)) {
+        if let Some(range) = literal_after(text, end) {
+            bytes[range].fill(b'*');
         }
     }
     String::from_utf8(bytes).unwrap_or_default()
@@ -89,6 +104,10 @@ fn literal_after(text: &str, at: usize) -> Option<Range<usize>> {
     let rest = text.get(at..)?;
     let rest = rest.strip_prefix(['"', '\'']).unwrap_or(rest);
     let rest = rest.trim_start_matches([' ', '\t']).strip_prefix(['=', ':'])?.trim_start_matches([' ', '\t', '=']);
+    if rest.starts_with(['{', '[']) {
+        // What stands inside has keys of its own.
+        return None;
+    }
     let start = text.len() - rest.len();
     let (open, close) = ["\"\"\"", "'''", "\"", "'"]
         .iter()
@@ -121,6 +140,22 @@ mod tests {
 
     fn check(text: &str, expected: &str) {
         assert_eq!(without_credentials(text), expected);
+    }
+
+    #[test]
+    fn whatever_is_named_like_a_secret_is_starred() {
+        let starred = |text: &str, expected: &str| assert_eq!(mask(text), expected);
+        starred("headrs = { Authorization = \"Bearer x\" }", "headrs = { Authorization = \"********\" }");
+        starred("env={API_TOKEN=\"t\",TZ=\"UTC\"}", "env={API_TOKEN=\"*\",TZ=\"UTC\"}");
+        starred("\"x-api-key\" = 'é'", "\"x-api-key\" = '**'");
+        for shown in [
+            "api_key_env = \"NAME\"",
+            "headers = { Authorization = \"${NAME}\" }",
+            "key = { secret = \"NAME\" }",
+            "[auth]\nmode = \"token\"\n[[auth.tokens]]\nsha256 = \"ab\"",
+        ] {
+            starred(shown, shown);
+        }
     }
 
     #[test]

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use roster_engine::definition::{Definition, Problem};
 use roster_engine::registry::Snapshot;
+use roster_model::id::AgentId;
 use roster_model::ledger::{LedgerStore, Version};
+use roster_model::storage::StoreError;
 use tokio::runtime::Handle;
 
 use super::candidates::Past;
@@ -50,7 +52,7 @@ impl Ledger {
             if past.last_good.contains_key(&agent) {
                 continue;
             }
-            match self.handle.block_on(store.last_served(&agent)) {
+            match self.handle.block_on(served_at_the_end(&*store, &agent)) {
                 Ok(version) => drop(past.last_good.insert(agent, version.as_ref().and_then(usable))),
                 Err(error) => self.failure = Some(error.to_string()),
             }
@@ -63,6 +65,15 @@ impl Ledger {
         let message = format!("the ledger cannot be read: pins and last good versions may be missing: {reason}");
         Some(Problem::warning("ledger_read_failed", crate::paths::REGISTRY_FILE, message))
     }
+}
+
+/// The version that served when the last word was written; none when the agent had left service by then, also by
+/// being disabled.
+async fn served_at_the_end(store: &dyn LedgerStore, agent: &AgentId) -> Result<Option<Version>, StoreError> {
+    let Some(version) = store.last_served(agent).await? else { return Ok(None) };
+    let asked = vec![(agent.clone(), version.fingerprint.clone())];
+    let served = store.are_served_last(asked).await?.first().copied().unwrap_or(false);
+    Ok(served.then_some(version))
 }
 
 /// The definition of a version, when this program can still load it.

@@ -55,7 +55,9 @@ async fn list(
     Ok(json::ok(&WaitingTurns::of_owner(&turns)))
 }
 
+// Strict: a misspelt `callId` would agree to every call that waits.
 #[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Decision {
     #[serde(rename = "callId")]
     call: Option<String>,

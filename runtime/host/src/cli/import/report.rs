@@ -39,7 +39,8 @@ fn page(report: &ImportReport, dry_run: bool) -> String {
             1 => skipped.what.to_string(),
             count => many(count, &skipped.what.to_string()),
         };
-        line(format_args!("  {what}, {}: {}", skipped.place, skipped.reason));
+        // Ids of a foreign file may hold anything.
+        line(format_args!("  {what}, {}: {}", one_line(&skipped.place), one_line(&skipped.reason)));
     }
     let named: u64 = report.skipped.iter().map(|skipped| skipped.count).sum();
     if named < report.left_out() {
@@ -52,7 +53,7 @@ fn page(report: &ImportReport, dry_run: bool) -> String {
         ));
     }
     if !report.unread_tables.is_empty() {
-        line(format_args!("\nnot read: {}", report.unread_tables.join(", ")));
+        line(format_args!("\nnot read: {}", one_line(&report.unread_tables.join(", "))));
     }
     line(format_args!(
         "\n{}",
@@ -87,4 +88,15 @@ fn json_of(report: &ImportReport, dry_run: bool) -> Value {
         "withUnknownParts": report.with_unknown_parts,
         "notRead": report.unread_tables,
     })
+}
+
+/// A text of a foreign file on one line of the report: no letter of it can steer a terminal or forge a line.
+fn one_line(text: &str) -> String {
+    const MOST: usize = 160;
+    let mut line: String =
+        text.chars().take(MOST).map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    if text.chars().nth(MOST).is_some() {
+        line.push('…');
+    }
+    line
 }

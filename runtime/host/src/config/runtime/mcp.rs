@@ -7,12 +7,10 @@ use std::time::Duration;
 use roster_engine::definition::table::Checker;
 use roster_engine::definition::view::View;
 
-use crate::config::secret::{Secret, has_credentials};
+use crate::config::secret::{SECRET_WORDS, Secret, has_credentials};
 
 /// How long a server may take to be ready when nothing is said; `npx` may have to download it first.
 const START: Duration = Duration::from_secs(60);
-/// Names that speak of secrets, in capitals.
-const SECRET_WORDS: [&str; 7] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "AUTH", "CREDENTIAL", "COOKIE"];
 
 /// An MCP server.
 #[derive(Debug, Clone, PartialEq, Eq)]

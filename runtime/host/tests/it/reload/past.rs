@@ -53,6 +53,18 @@ async fn after_a_restart_a_broken_file_is_served_as_it_was_last_good() {
 }
 
 #[tokio::test]
+async fn what_was_disabled_does_not_come_back_with_a_broken_file_after_a_restart() {
+    let live = Live::serve(|project| project.agent("clerk", "instructions = \"one\"").plain()).await;
+    written(&live, "clerk", 1).await;
+    live.project.write("agents/clerk.toml", "id = \"clerk\"\ninstructions = \"one\"\nenabled = false\n");
+    live.until_state("clerk", "disabled").await;
+    written(&live, "clerk", 2).await;
+    live.project.write("agents/clerk.toml", "id = \"clerk\"\ninstructions = \nenabled = false\n");
+    let live = again(live).await;
+    assert_eq!(live.entry("clerk").await["state"], "rejected");
+}
+
+#[tokio::test]
 async fn a_restart_alone_adds_nothing_to_the_history() {
     let live = Live::serve(|project| project.agent("clerk", "instructions = \"one\"").plain()).await;
     written(&live, "clerk", 1).await;
