@@ -106,6 +106,16 @@ async fn agents_of_the_allow_list_are_tools_with_their_own_memory() {
         assert_eq!(refused["isError"], true, "{refused}");
         assert!(refused["content"][0]["text"].as_str().expect("words").contains(words), "{refused}");
     }
+    let misshapen = answer(session.post(&call(6, &json!([]))).await).await;
+    assert_eq!(misshapen["error"]["code"], -32602, "{misshapen}");
+    for (body, code) in
+        [("{", -32700), ("", -32700), ("[]", -32600), ("{}", -32600), ("[{\"jsonrpc\":\"2.0\"}]", -32600)]
+    {
+        let request = ask(&session.client, &session.url, None, &json!({})).header("mcp-session-id", &session.id);
+        let response = request.body(body).send().await.expect("an answer");
+        assert_eq!(response.status(), 400, "{body}");
+        assert_eq!(answer(response).await["error"]["code"], code, "{body}");
+    }
     let unknown = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call",
         "params": {"name": "plain", "arguments": {"prompt": "x"}}});
     assert_eq!(answer(session.post(&unknown).await).await["error"]["code"], -32602);
@@ -171,6 +181,14 @@ async fn the_door_is_closed_to_nobodys_agents_foreign_pages_and_other_peoples_se
     session.token = Some("token-of-bob");
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
     assert_eq!(session.post(&body).await.status(), 404, "it is not Bob's");
+
+    let own = Session::begin(&roster, Some("token-of-bob")).await;
+    session.token = Some("token-of-ada");
+    for _ in 0..64 {
+        Session::begin(&roster, Some("token-of-ada")).await;
+    }
+    assert_eq!(session.post(&body).await.status(), 404, "Ada's oldest has ended");
+    assert_eq!(own.tools().await, ["keeper"], "Bob's is left alone");
 
     let page = session.client.get(&url).bearer_auth("token-of-ada").header("mcp-session-id", &session.id);
     let page = page.header("accept", "text/event-stream").header("origin", "https://evil.example");

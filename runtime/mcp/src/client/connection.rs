@@ -22,7 +22,8 @@ use super::listing::list;
 use super::server::Server;
 use super::web::{self, root_cause};
 
-/// A connection that nothing is heard of is asked whether it lives.
+/// A connection without a call under way is asked whether it lives. While there is one, its own time is the bound: a
+/// server that does one thing after the other answers nothing else until it is done.
 const ASK_EVERY: Duration = Duration::from_secs(30);
 const ASK_PATIENCE: Duration = Duration::from_secs(10);
 /// However often a server says that its tools changed, they are asked for no more often than this.
@@ -131,7 +132,7 @@ async fn attend(server: &Arc<Server>, link: &mut Link) -> Result<Infallible, Str
             () = server.relist.notified() => relist(server, link).await?,
             told = told(&mut changes) => if told { relist(server, link).await? } else { changes = None },
             () = server.suspect.notified() => alive(&peer, pings).await?,
-            () = sleep(ASK_EVERY) => alive(&peer, pings).await?,
+            () = sleep(ASK_EVERY) => if server.is_idle() { alive(&peer, pings).await? },
         }
     }
 }

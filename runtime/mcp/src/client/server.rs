@@ -1,6 +1,6 @@
 //! One server as everybody else sees it: how it stands, its tools, and the way to call them.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::RoleClient;
@@ -31,6 +31,8 @@ pub(super) struct Server {
     pub(super) suspect: Notify,
     /// Somebody asks to try again at once.
     pub(super) hurry: Notify,
+    /// Calls that wait for their answer.
+    under_way: AtomicUsize,
     calls: AtomicU64,
     errors: AtomicU64,
     reconnects: AtomicU64,
@@ -87,6 +89,7 @@ impl Server {
             relist: Notify::new(),
             suspect: Notify::new(),
             hurry: Notify::new(),
+            under_way: AtomicUsize::new(0),
             calls: AtomicU64::new(0),
             errors: AtomicU64::new(0),
             reconnects: AtomicU64::new(0),
@@ -191,8 +194,19 @@ impl Server {
         self.notice.reconnected(self.name());
     }
 
+    /// A call begins; [`Self::called`] tells of its end.
+    pub(super) fn calling(&self) {
+        self.under_way.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether no call waits for its answer.
+    pub(super) fn is_idle(&self) -> bool {
+        self.under_way.load(Ordering::Relaxed) == 0
+    }
+
     /// A call came to its end; `outcome` is `ok` or a machine code.
     pub(super) fn called(&self, outcome: &'static str) {
+        self.under_way.fetch_sub(1, Ordering::Relaxed);
         self.calls.fetch_add(1, Ordering::Relaxed);
         if outcome != "ok" {
             self.errors.fetch_add(1, Ordering::Relaxed);

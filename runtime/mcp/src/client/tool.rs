@@ -72,7 +72,7 @@ impl Tool for ServerTool {
     /// A call that is dropped (its time ran out, its turn was cancelled) is cancelled at the server too.
     fn call(&self, arguments: Map<String, Value>, _context: ToolContext) -> BoxFuture<'_, Result<Value, ToolError>> {
         Box::pin(async move {
-            let mut counted = Counted { server: &self.server, outcome: "cancelled" };
+            let mut counted = Counted::begin(&self.server);
             let result = self.ask(arguments).await;
             counted.outcome = result.as_ref().err().map_or("ok", |error| error.code);
             result
@@ -84,6 +84,13 @@ impl Tool for ServerTool {
 struct Counted<'a> {
     server: &'a Server,
     outcome: &'static str,
+}
+
+impl<'a> Counted<'a> {
+    fn begin(server: &'a Server) -> Self {
+        server.calling();
+        Self { server, outcome: "cancelled" }
+    }
 }
 
 impl Drop for Counted<'_> {

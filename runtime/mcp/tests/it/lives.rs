@@ -101,3 +101,27 @@ async fn settled_waits_for_the_first_try_only() {
     assert_eq!(world.state().state, "ready");
     world.close().await;
 }
+
+#[tokio::test]
+async fn a_server_that_answers_nothing_else_during_a_long_call_is_left_to_it() {
+    let ways = r#"
+*'"method":"tools/call"'*) echo called >> "$NOTES"; until [ -e "$FLAG" ]; do sleep 0.02; done; text late;;"#;
+    let world = World::with(&server(ways));
+    world.ready().await;
+    let tool = world.tool("one");
+    let call = tokio::spawn(async move { tool.call(serde_json::Map::new(), crate::peer::context()).await });
+    world.noted("notes", "called").await;
+    // Long enough to be asked for a sign of life, and for that to be awaited in vain.
+    for _ in 0..5 {
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(20)).await;
+        tokio::time::resume();
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+    }
+    std::fs::write(world.folder.path().join("flag"), "").expect("written");
+    assert_eq!(call.await.expect("no panic"), Ok(json!("late")));
+    assert_eq!((world.state().state, world.state().reconnects), ("ready", 0));
+    world.close().await;
+}
