@@ -10,6 +10,7 @@ mod config;
 mod connection;
 mod content;
 mod hearing;
+mod lines;
 mod listing;
 mod secrets;
 mod server;

@@ -12,16 +12,15 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use super::config::Reach;
-use super::secrets::Secrets;
+use super::lines::{LONGEST_LINE, Lines};
+use super::server::Server;
 use super::stderr;
 
-/// The longest message read. More is dropped by the transport, and its caller's time runs out.
-const LONGEST_LINE: usize = 8 * 1024 * 1024;
 /// How long a child may take to end after its input was closed, and after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Pipes to a child.
-pub(super) type Pipes = AsyncRwTransport<RoleClient, ChildStdout, ChildStdin>;
+pub(super) type Pipes = AsyncRwTransport<RoleClient, Lines<ChildStdout>, ChildStdin>;
 
 /// A running child. Dropped, it is killed with its whole group.
 pub(super) struct Process {
@@ -33,13 +32,8 @@ pub(super) struct Process {
 ///
 /// # Errors
 /// Says why it could not be started, as a fragment.
-pub(super) fn start(
-    server: &str,
-    reach: &Reach,
-    secrets: &Arc<Secrets>,
-    tracker: &TaskTracker,
-) -> Result<(Process, Pipes), String> {
-    let Reach::Stdio { program, arguments, env, cwd, .. } = reach else {
+pub(super) fn start(server: &Arc<Server>, tracker: &TaskTracker) -> Result<(Process, Pipes), String> {
+    let Reach::Stdio { program, arguments, env, cwd, .. } = &server.config.reach else {
         return Err("is not started as a process".to_owned());
     };
     let mut command = Command::new(program);
@@ -54,10 +48,11 @@ pub(super) fn start(
     let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     let pipes = child.stdin.take().zip(child.stdout.take());
     if let Some(stderr) = child.stderr.take() {
-        tracker.spawn(stderr::log(server.to_owned(), Arc::clone(secrets), stderr));
+        tracker.spawn(stderr::log(server.name().to_owned(), Arc::clone(&server.secrets), stderr));
     }
     let process = Process { child, group };
     let (stdin, stdout) = pipes.ok_or("cannot be started: it has no pipes")?;
+    let stdout = Lines::new(stdout, Arc::clone(server));
     Ok((process, AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(LONGEST_LINE)))
 }
 

@@ -228,9 +228,8 @@ impl Link {
         };
         let plain = |reason| Unopened { reason, refused: false };
         match &server.config.reach {
-            reach @ Reach::Stdio { .. } => {
-                let (process, pipes) =
-                    child::start(server.name(), reach, &server.secrets, &means.tracker).map_err(plain)?;
+            Reach::Stdio { .. } => {
+                let (process, pipes) = child::start(server, &means.tracker).map_err(plain)?;
                 match serve_client_with_lifecycle(hearing, pipes, mode).await {
                     Ok(service) => Ok(Self { service, process: Some(process) }),
                     Err(error) => {

@@ -9,6 +9,7 @@ use roster_model::tool::{Tool, ToolContext, ToolError, ToolSpec};
 use serde_json::{Map, Value};
 
 use super::content;
+use super::lines::LONGEST_LINE;
 use super::server::Server;
 use super::web::root_cause;
 
@@ -38,7 +39,17 @@ impl ServerTool {
         })?;
         let params = CallToolRequestParams::new(self.own_name().to_owned()).with_arguments(arguments);
         let error = |code, message| Err(ToolError { code, message });
-        match peer.call_tool_once(params).await {
+        let mut oversized = self.server.oversized.subscribe();
+        let answer = tokio::select! {
+            answer = peer.call_tool_once(params) => answer,
+            // The sender lives as long as the server.
+            Ok(()) = oversized.changed() => {
+                let most = LONGEST_LINE / (1024 * 1024);
+                let message = format!("the MCP server `{name}` sent a message larger than {most} MiB, which is not read");
+                return error("server_error", message);
+            }
+        };
+        match answer {
             Ok(CallToolResponse::Complete(result)) => {
                 content::read(result).map_err(|message| ToolError { code: "tool_failed", message })
             }

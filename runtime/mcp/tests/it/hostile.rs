@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, json};
+use serde_json::json;
 
-use crate::peer::{World, context, server};
+use crate::peer::{World, server};
 
 #[tokio::test]
 async fn noise_between_the_messages_is_passed_over() {
@@ -19,18 +19,15 @@ async fn noise_between_the_messages_is_passed_over() {
 }
 
 #[tokio::test]
-async fn an_endless_line_is_dropped_and_the_server_serves_on() {
+async fn an_endless_line_fails_the_call_and_the_server_serves_on() {
     // Thirty megabytes without a line end, then an answer to a second call.
     let ways = r#"
-*'"method":"tools/call"'*) if [ -e "$FLAG" ]; then text after; else : > "$FLAG"; head -c 30000000 /dev/zero | tr '\0' 'x'; echo; echo flooded >> "$NOTES"; fi;;"#;
+*'"method":"tools/call"'*) if [ -e "$FLAG" ]; then text after; else : > "$FLAG"; head -c 30000000 /dev/zero | tr '\0' 'x'; echo; fi;;"#;
     let world = World::with(&server(ways));
     world.ready().await;
-    let tool = world.tool("one");
-    let first = tool.call(Map::new(), context());
-    tokio::select! {
-        answer = first => panic!("no answer was given: {answer:?}"),
-        _ = world.noted("notes", "flooded") => {}
-    }
+    let error = world.call("one").await.expect_err("its answer was not read");
+    assert_eq!(error.code, "server_error");
+    assert!(error.message.contains("sent a message larger than 8 MiB"), "{}", error.message);
     assert_eq!(world.call("one").await, Ok(json!("after")));
     world.close().await;
 }
