@@ -46,15 +46,26 @@ const BLOCKS: &[&str] = &[
 pub(super) fn to_text(html: &str) -> (Option<String>, String) {
     let mut reader = Reader::default();
     let mut rest = html;
+    let mut cut = false;
     while let Some(at) = rest.find('<') {
+        // More is never told: reading on would only hold up others on this thread.
+        if reader.text.len() + reader.open.len() > MOST_READ {
+            (rest, cut) = ("", true);
+            break;
+        }
         reader.words(&rest[..at]);
         rest = reader.markup(&rest[at..]);
     }
     reader.words(rest);
     reader.line();
     let title = reader.title.map(|title| title.split_whitespace().collect::<Vec<_>>().join(" "));
-    (title.filter(|title| !title.is_empty()), reader.text.trim().to_owned())
+    // Untrimmed when cut: it stays longer than what is told, so that the answer says that its end is missing.
+    let text = if cut { reader.text } else { reader.text.trim().to_owned() };
+    (title.filter(|title| !title.is_empty()), text)
 }
+
+/// Bytes of text after which no more markup is read: well above what a model is told, so that a cut one is known as cut.
+const MOST_READ: usize = 2 * super::page::MOST_TEXT;
 
 #[derive(Default)]
 struct Reader {

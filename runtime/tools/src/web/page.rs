@@ -10,7 +10,7 @@ use super::{failed, html, refused};
 /// Bytes of a body that are read.
 const MOST_BYTES: usize = 2 * 1024 * 1024;
 /// Bytes of text that are told.
-const MOST_TEXT: usize = 64 * 1024;
+pub(super) const MOST_TEXT: usize = 64 * 1024;
 
 #[derive(Debug, Serialize)]
 struct Page {

@@ -10,6 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
+use super::page::MOST_TEXT;
 use super::*;
 use crate::tests::{client, context, object};
 
@@ -317,5 +318,15 @@ fn a_hostile_page_takes_no_long() {
     for piece in ["<", "</", "<a", "<script>", "&", "<!--", "</script", "<pre>", "<td>\n", "'\"<p a="] {
         let page = piece.repeat(200_000);
         html::to_text(&page);
+    }
+}
+
+#[test]
+fn what_nobody_is_told_is_not_read() {
+    let read = |html: String| html::to_text(&html).1.len();
+    assert_eq!(read("<b>x".repeat(1_000)), 1_000);
+    for piece in ["<b>x", "<", "<p>"] {
+        let length = read(piece.repeat(500_000));
+        assert!((MOST_TEXT + 1..3 * MOST_TEXT).contains(&length), "{piece}: {length}");
     }
 }
