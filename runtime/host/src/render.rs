@@ -157,5 +157,15 @@ fn origin(problem: &Problem) -> Origin<'_> {
     }
 }
 
+/// On one line, without whatever would move a terminal's cursor.
+pub(crate) fn one_line(words: &str, most: usize) -> String {
+    let clean: String = words.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    let line = clean.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,10 @@ use serde_json::{Value, json};
 
 use super::super::{Format, ImportArgs};
 use crate::error::HostError;
-use crate::render::many;
+use crate::render::{many, one_line};
+
+/// Characters of a foreign text that are shown.
+const SHOWN: usize = 160;
 
 pub(super) fn text(report: &ImportReport, args: &ImportArgs) -> Result<String, HostError> {
     match args.format {
@@ -40,7 +43,7 @@ fn page(report: &ImportReport, dry_run: bool) -> String {
             count => many(count, &skipped.what.to_string()),
         };
         // Ids of a foreign file may hold anything.
-        line(format_args!("  {what}, {}: {}", one_line(&skipped.place), one_line(&skipped.reason)));
+        line(format_args!("  {what}, {}: {}", one_line(&skipped.place, SHOWN), one_line(&skipped.reason, SHOWN)));
     }
     let named: u64 = report.skipped.iter().map(|skipped| skipped.count).sum();
     if named < report.left_out() {
@@ -53,7 +56,7 @@ fn page(report: &ImportReport, dry_run: bool) -> String {
         ));
     }
     if !report.unread_tables.is_empty() {
-        line(format_args!("\nnot read: {}", one_line(&report.unread_tables.join(", "))));
+        line(format_args!("\nnot read: {}", one_line(&report.unread_tables.join(", "), SHOWN)));
     }
     line(format_args!(
         "\n{}",
@@ -88,15 +91,4 @@ fn json_of(report: &ImportReport, dry_run: bool) -> Value {
         "withUnknownParts": report.with_unknown_parts,
         "notRead": report.unread_tables,
     })
-}
-
-/// A text of a foreign file on one line of the report: no letter of it can steer a terminal or forge a line.
-fn one_line(text: &str) -> String {
-    const MOST: usize = 160;
-    let mut line: String =
-        text.chars().take(MOST).map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
-    if text.chars().nth(MOST).is_some() {
-        line.push('…');
-    }
-    line
 }

@@ -10,7 +10,7 @@ use roster_model::recall::RecallStore;
 use roster_model::storage::StoreError;
 
 use super::record::{Fed, Recall, Record};
-use crate::render::many;
+use crate::render::{many, one_line};
 
 /// Letters of a message that are shown.
 const SHOWN: usize = 72;
@@ -121,7 +121,7 @@ fn why(fed: &Fed) -> String {
         _ => String::new(),
     };
     if let Some(thread) = &fed.thread {
-        let _ = write!(why, ", of thread {}", plain(thread, SHOWN));
+        let _ = write!(why, ", of thread {}", one_line(thread, SHOWN));
     }
     why
 }
@@ -142,19 +142,9 @@ fn hit(fed: &Fed, rank: u64) -> String {
 
 /// The beginning of what the message says, on a line of its own.
 fn words(text: &mut String, fed: &Fed, said: &Said) {
-    let words = said.get(&fed.id).map(|words| plain(words, SHOWN)).filter(|words| !words.is_empty());
+    let words = said.get(&fed.id).map(|words| one_line(words, SHOWN)).filter(|words| !words.is_empty());
     if let Some(words) = words {
         let _ = writeln!(text, "          \"{words}\"");
-    }
-}
-
-/// On one line, without whatever would move a terminal's cursor.
-fn plain(words: &str, most: usize) -> String {
-    let clean: String = words.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
-    let line = clean.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
     }
 }
 
