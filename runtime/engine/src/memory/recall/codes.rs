@@ -20,9 +20,15 @@ impl Asked {
         Self { coarse: coarse.into_iter().map(i16::from).collect(), scale, whole: vector.to_vec() }
     }
 
+    /// How many components it has.
+    pub(super) fn dimensions(&self) -> usize {
+        self.whole.len()
+    }
+
     /// The cosines by the coarse layer alone of vectors that lie one behind the other, one for each scale.
     pub(super) fn roughly(&self, coarse: &[i8], scales: &[f32], cosines: &mut Vec<f32>) {
         cosines.clear();
+        cosines.resize(scales.len(), 0.0);
         // The loop is compiled once more for processors with wide vectors; which one runs is decided here.
         pulp::Arch::new().dispatch(
             #[inline(always)]
@@ -62,21 +68,25 @@ pub(super) fn encode(vector: &[f32], coarse: &mut Vec<i8>, fine: &mut Vec<i8>) -
     scale
 }
 
+/// Loops throughout: what goes through the closures of an iterator (`map`, `sum`) may end in a function of its own, which
+/// is then compiled for the oldest processors, and takes three times as long.
 #[inline(always)]
 #[expect(clippy::cast_precision_loss, reason = "an estimate; the sum of 512 products has 23 bits")]
-fn estimate(asked: &Asked, coarse: &[i8], scales: &[f32], cosines: &mut Vec<f32>) {
+fn estimate(asked: &Asked, coarse: &[i8], scales: &[f32], cosines: &mut [f32]) {
     let vectors = coarse.chunks_exact(asked.coarse.len().max(1));
-    cosines.extend(vectors.zip(scales).map(
-        #[inline(always)]
-        |(vector, scale)| dot(&asked.coarse, vector) as f32 * asked.scale * scale,
-    ));
+    for ((vector, scale), cosine) in vectors.zip(scales).zip(cosines) {
+        *cosine = dot(&asked.coarse, vector) as f32 * asked.scale * scale;
+    }
 }
 
-/// Written so that the compiler makes vector instructions of it: a plain sum without a branch. It is inlined into the
-/// function that was compiled for them.
+/// A plain sum without a branch, of which the compiler makes vector instructions.
 #[inline(always)]
 fn dot(asked: &[i16], coarse: &[i8]) -> i32 {
-    asked.iter().zip(coarse).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
+    let mut sum = 0;
+    for (a, b) in asked.iter().zip(coarse) {
+        sum += i32::from(*a) * i32::from(*b);
+    }
+    sum
 }
 
 #[cfg(test)]

@@ -131,6 +131,9 @@ impl Shelf {
     /// The nearest, best first.
     pub(super) fn nearest(&self, wanted: &Wanted) -> Vec<Near> {
         let Wanted { asked, filter, least, most } = wanted;
+        if asked.dimensions() != self.dimensions {
+            return Vec::new();
+        }
         let before = filter.before.as_ref().and_then(|(thread, seq)| Some((*self.numbers.get(thread)?, *seq)));
         let mut best = Best::new((most * OVERSAMPLED).max(LEAST_CANDIDATES));
         let mut cosines = Vec::with_capacity(CHUNK);
