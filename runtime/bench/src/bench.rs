@@ -77,6 +77,14 @@ impl Bench {
         Subject::start(self.binary().await?, project.root()).await
     }
 
+    /// Says on stderr how far a scenario is.
+    ///
+    /// # Errors
+    /// When nobody reads it any more.
+    pub fn tell(&self, how_far: &str) -> io::Result<()> {
+        writeln!(io::stderr(), "{how_far}")
+    }
+
     /// `full`, or `quick` in a quick run.
     pub fn choose<T>(&self, full: T, quick: T) -> T {
         if self.quick { quick } else { full }

@@ -195,7 +195,7 @@ pub fn parts(root: &Path, config: &PluginsConfig, clock: Arc<dyn Clock>) -> Resu
 }
 
 pub(crate) fn unusable(refusal: &Refusal) -> HostError {
-    HostError::environment(format!("plugins cannot be loaded: {refusal}")).hint(refusal.help.clone())
+    HostError::environment(format!("plugins {refusal}")).hint(refusal.help.clone())
 }
 
 /// The problem of a plugin that is not, or not newly, served. Agents that cannot do without it have their own.

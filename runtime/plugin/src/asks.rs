@@ -109,6 +109,13 @@ impl HostAsks {
 }
 
 impl Asks for HostAsks {
+    fn stray(&self, call: u64) {
+        tracing::debug!(plugin = self.key, generation = self.generation, call, "an answer to no call");
+        if let Some(plugin) = self.plugin.upgrade() {
+            plugin.counters.stray.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     fn log(&self, line: Line) {
         self.line(&line);
     }

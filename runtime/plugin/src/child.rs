@@ -3,6 +3,7 @@
 mod link;
 mod surroundings;
 
+use std::io::BufReader;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,9 +32,11 @@ pub fn run() -> u8 {
     }
 }
 
-fn serve(mut channel: UnixStream) -> std::io::Result<()> {
-    let Some(first) = Frame::read_blocking(&mut channel)? else { return Ok(()) };
+fn serve(channel: UnixStream) -> std::io::Result<()> {
     let link = Arc::new(Link::new(channel.try_clone()?));
+    // Many calls of one reading, when many are under way.
+    let mut channel = BufReader::with_capacity(64 * 1024, channel);
+    let Some(first) = Frame::read_blocking(&mut channel)? else { return Ok(()) };
     let hello: Hello = match serde_json::from_slice(&first.payload) {
         Ok(hello) if first.kind == HELLO => hello,
         _ => return link.send(&fail(&misunderstood())),
@@ -78,7 +81,7 @@ fn start(hello: &Hello, link: &Arc<Link>) -> Result<(Option<Arc<Instance>>, Desc
 }
 
 /// Takes frames until the end.
-fn listen(channel: &mut UnixStream, link: &Arc<Link>, instance: &Arc<Instance>) -> std::io::Result<()> {
+fn listen(channel: &mut BufReader<UnixStream>, link: &Arc<Link>, instance: &Arc<Instance>) -> std::io::Result<()> {
     while let Some(frame) = Frame::read_blocking(channel)? {
         match frame.kind {
             CALL => call(&frame, link, instance)?,
@@ -118,7 +121,7 @@ fn call(frame: &Frame, link: &Arc<Link>, instance: &Arc<Instance>) -> std::io::R
 }
 
 fn misunderstood() -> Refusal {
-    let message = "the binary that serves and the one that runs the plugin are not the same build";
+    let message = "cannot be started: the binary that serves and the one that runs the plugin are not the same build";
     Refusal::new(RefusalKind::System, message, "start the runtime anew")
 }
 

@@ -8,6 +8,9 @@ use std::io::{self, Read, Write};
 
 use roster_abi::frame::{HEADER_LEN, MAX_PAYLOAD};
 
+/// The kind of event that tells of a completion for no call. The child alone knows: such a completion goes no further.
+pub(crate) const STRAY: u32 = 0;
+
 /// A frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {

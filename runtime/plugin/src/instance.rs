@@ -221,11 +221,6 @@ impl Instance {
         self.pool.write_off(call);
     }
 
-    /// Completions for calls that were not there.
-    pub(crate) fn stray(&self) -> u64 {
-        self.host.calls.stray()
-    }
-
     /// Stops the plugin's own threads and frees the instance; false when a thread is still inside of it after
     /// `timeout`: then it is left as it is. No call may be in flight.
     pub(crate) fn destroy(&self, timeout: Duration) -> bool {

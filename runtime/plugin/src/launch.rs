@@ -107,7 +107,11 @@ fn fits(schema: &Value, config: &Map<String, Value>) -> Result<(), Refusal> {
         return Ok(());
     }
     let validator = jsonschema::validator_for(schema).map_err(|error| {
-        Refusal::new(RefusalKind::Abi, format!("its schema of the configuration is none: {error}"), "tell its author")
+        Refusal::new(
+            RefusalKind::Abi,
+            format!("has a schema of its configuration that is none: {error}"),
+            "tell its author",
+        )
     })?;
     let value = Value::Object(config.clone());
     let faults: Vec<String> = validator

@@ -132,7 +132,7 @@ impl Outside {
         let Some(link) = state.link.clone().filter(|link| link.has(id)) else { return };
         state.link = None;
         drop(state);
-        link.condemn(self.settings.kill_grace);
+        link.hangs(self.settings.kill_grace);
     }
 
     /// Why nothing is sent at the moment.

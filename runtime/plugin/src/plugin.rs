@@ -2,6 +2,7 @@
 
 mod generation;
 mod load;
+mod renew;
 mod status;
 
 pub use generation::Generation;
@@ -178,13 +179,6 @@ impl Plugin {
         }
     }
 
-    /// Counts an output that could be had but not used.
-    pub(crate) fn bad_output(&self, error: &CallError) {
-        if error.code == "plugin_bad_output" {
-            self.counters.error(&error.code);
-        }
-    }
-
     fn serves(&self, generation: &Arc<Generation>) -> bool {
         self.current.load().as_ref().is_some_and(|current| Arc::ptr_eq(current, generation))
     }
@@ -195,17 +189,27 @@ impl Plugin {
     }
 
     fn unavailable(&self) -> CallError {
-        let reason = self.facts().refusal.as_ref().map(|refusal| format!(": {refusal}")).unwrap_or_default();
+        let reason = self.facts().refusal.as_ref().map(|refusal| format!(": it {refusal}")).unwrap_or_default();
         CallError::host("plugin_unavailable", format!("plugin `{}` is not loaded{reason}", self.key), true)
     }
 
     /// A call somebody waited for has ended.
-    pub(crate) fn finished(&self, generation: &Generation, outcome: &Result<Payload, CallError>, took: Duration) {
+    pub(crate) fn finished(
+        self: &Arc<Self>,
+        generation: &Arc<Generation>,
+        outcome: &Result<Payload, CallError>,
+        took: Duration,
+    ) {
         self.counters.in_flight.fetch_sub(1, Ordering::Relaxed);
         self.counters.ended(took);
         match outcome {
             Ok(_) => generation.is_good(),
-            Err(error) => self.counters.error(&error.code),
+            Err(error) => {
+                self.counters.error(&error.code);
+                if error.code == "panic" {
+                    self.panicked(generation);
+                }
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Refusal {
     /// What kind.
     pub kind: RefusalKind,
-    /// A lowercase fragment that names the file or the plugin.
+    /// What is said of the plugin, to stand after "plugin `x`" or "it": "is damaged: …".
     pub message: String,
     /// What to do.
     pub help: String,
@@ -67,6 +67,7 @@ impl Refusal {
 
     /// The surroundings do not allow it.
     pub(crate) fn system(what: &str, error: &dyn std::fmt::Display) -> Self {
-        Self::new(RefusalKind::System, format!("{what}: {error}"), "see to the disk, its permissions and the limits")
+        let message = format!("cannot be loaded: {what}: {error}");
+        Self::new(RefusalKind::System, message, "see to the disk, its permissions and the limits")
     }
 }

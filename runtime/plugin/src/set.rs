@@ -221,7 +221,8 @@ impl Plugins {
         let kept = self.shared.around.cache.kept(key);
         let meant = |hash: &str| sha256.map_or(Some(hash) != now.as_deref(), |wanted| hash.starts_with(wanted));
         let Some((_, hash)) = kept.into_iter().rev().find(|(_, hash)| meant(hash)) else {
-            let message = "to go back to is not kept";
+            let begins = sha256.map(|wanted| format!(" whose SHA-256 begins with `{wanted}`")).unwrap_or_default();
+            let message = format!("has no other library{begins} that was kept to go back to");
             return Err(Refusal::new(RefusalKind::Missing, message, "`roster plugins list` shows what is kept"));
         };
         let outcome = plugin.go_back(&hash);

@@ -82,9 +82,24 @@ fn is_variable(name: &str) -> bool {
         && !name.starts_with(char::is_numeric)
 }
 
-fn is_host(host: &str) -> bool {
-    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']');
-    !host.is_empty() && host.chars().all(legal)
+/// A name, an IPv4 address, or an IPv6 address in brackets; then perhaps a port.
+fn is_host(text: &str) -> bool {
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+        _ => (text, None),
+    };
+    let named = |part: &str| {
+        let legal = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        !part.is_empty() && part.len() <= 63 && part.chars().all(legal)
+    };
+    let is_port =
+        |port: &str| port.bytes().all(|byte| byte.is_ascii_digit()) && !matches!(port.parse(), Ok(0_u16) | Err(_));
+    let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let legal = match inner {
+        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => host.len() <= 253 && host.split('.').all(named),
+    };
+    legal && port.is_none_or(is_port)
 }
 
 /// A plugin as the configuration wants it.
@@ -110,6 +125,8 @@ pub struct Settings {
     pub kill_grace: Duration,
     /// How long loading may take.
     pub start_timeout: Duration,
+    /// How often its process is asked whether it is there; one that did not answer until the next time is killed.
+    pub ping: Duration,
     /// How long the calls of a replaced generation may go on.
     pub drain_timeout: Duration,
     /// Restarting.
@@ -145,6 +162,7 @@ impl Settings {
             cancel_grace: Duration::from_secs(5),
             kill_grace: Duration::from_secs(1),
             start_timeout: Duration::from_secs(10),
+            ping: Duration::from_secs(5),
             drain_timeout: Duration::from_secs(30),
             restart: Restart {
                 max: 5,
@@ -172,5 +190,23 @@ impl std::fmt::Debug for Settings {
             .field("file", file)
             .field("isolation", isolation)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Grant;
+
+    #[test]
+    fn a_grant_names_a_host_that_can_be_asked() {
+        for good in ["api.example.org", "127.0.0.1:8080", "localhost", "[::1]", "[::1]:443", "A-b_c.example", "x:65535"]
+        {
+            assert_eq!(Grant::parse(&format!("http:{good}")), Some(Grant::Http(good.to_ascii_lowercase())), "{good}");
+        }
+        for bad in
+            ["", ".", "..", "x:0", "x:", ":80", "x:65536", "x:+1", "a..b", ".a", "a.", "[::1", "::1", "[x]", "a/b", "*"]
+        {
+            assert_eq!(Grant::parse(&format!("http:{bad}")), None, "{bad}");
+        }
     }
 }

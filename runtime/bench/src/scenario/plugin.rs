@@ -1,7 +1,8 @@
-//! `plugin`: what a call of a plugin costs, in this process and in one of its own, and how long such a process takes to
-//! its first answer. A hundred bytes of JSON go in and come out, and are read on both sides.
+//! `plugin`: what a call of a plugin costs, in this process and in one of its own, how long such a process takes to its
+//! first answer, and how soon a crash is told and made good. A hundred bytes of JSON go in and come out, and are read on
+//! both sides.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,10 +30,15 @@ const ALONE: f64 = 40.0;
 const PIPELINED: f64 = 15.0;
 /// Milliseconds wanted until the first answer of a library that is taken up.
 const START: f64 = 10.0;
+/// Milliseconds wanted from the call that crashes the process until that call is answered …
+const TOLD: f64 = 5.0;
+/// … and until the next one is answered well.
+const GOOD_AGAIN: f64 = 10.0;
 /// Calls under way at once.
 const AT_ONCE: usize = 64;
-/// The plugin's key and its file.
+/// The plugin that works, its key and its file; and the one that crashes on demand.
 const KINDS: &str = "kinds";
+const FAULTS: &str = "faults";
 
 struct Still;
 
@@ -52,19 +58,23 @@ impl Fetch for NoNetwork {
 
 pub(super) async fn run(bench: &Bench) -> Result<Vec<Figure>> {
     let child = bench.binary().await?.to_owned();
-    let calls = bench.choose(20_000, 500);
-    let rounds = bench.choose(7, 2);
-    let inside = World::new(bench, Isolation::InProcess, &child)?;
-    let outside = World::new(bench, Isolation::Process, &child)?;
-    let (mut near, mut far, mut piped, mut starts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut figures = calls(bench, &child).await?;
+    figures.extend(starts(bench, &child).await?);
+    figures.extend(crashes(bench, &child).await?);
+    Ok(figures)
+}
+
+async fn calls(bench: &Bench, child: &Path) -> Result<Vec<Figure>> {
+    let (calls, rounds) = (bench.choose(20_000, 500), bench.choose(7, 2));
+    let inside = World::new(bench, KINDS, Isolation::InProcess, child)?;
+    let outside = World::new(bench, KINDS, Isolation::Process, child)?;
+    let (mut near, mut far, mut piped) = (Vec::new(), Vec::new(), Vec::new());
     // The first round is thrown away.
-    for _ in 0..=rounds {
+    for round in 0..=rounds {
+        bench.tell(&format!("plugin: calls, round {round} of {rounds}"))?;
         near.push(one_by_one(&inside.plugin, calls).await?);
         far.push(one_by_one(&outside.plugin, calls / 4).await?);
         piped.push(at_once(&outside.plugin, calls).await?);
-    }
-    for _ in 0..bench.choose(15, 3) {
-        starts.push(outside.start().await?);
     }
     inside.end().await;
     outside.end().await;
@@ -75,8 +85,39 @@ pub(super) async fn run(bench: &Bench) -> Result<Vec<Figure>> {
         figure("a call in the runtime's process", &near, INSIDE),
         figure("a call to a process of its own, alone", &far, ALONE),
         figure("the same, 64 at once", &piped, PIPELINED),
-        Figure::of_rounds("a library checked, its process up, first answer", "ms", starts)
-            .target(Target::AtMost(START)),
+    ])
+}
+
+async fn starts(bench: &Bench, child: &Path) -> Result<Vec<Figure>> {
+    let world = World::new(bench, KINDS, Isolation::Process, child)?;
+    let mut starts = Vec::new();
+    bench.tell("plugin: starts")?;
+    for _ in 0..bench.choose(15, 3) {
+        starts.push(world.start().await?);
+    }
+    world.end().await;
+    let figure = Figure::of_rounds("a library checked, its process up, first answer", "ms", starts);
+    Ok(vec![figure.target(Target::AtMost(START))])
+}
+
+/// Each crash is followed by a good call, as the breaker wants it.
+async fn crashes(bench: &Bench, child: &Path) -> Result<Vec<Figure>> {
+    let world = World::new(bench, FAULTS, Isolation::Process, child)?;
+    let (mut told, mut good) = (Vec::new(), Vec::new());
+    bench.tell("plugin: crashes")?;
+    for _ in 0..bench.choose(100, 10) {
+        let begun = Instant::now();
+        let error = call(&world.plugin, "segv", &json!({})).await.err().context("it did not crash")?;
+        told.push(begun.elapsed().as_secs_f64() * 1e3);
+        ensure!(error.code == "plugin_crashed", "the crash is told as `{}`: {error}", error.code);
+        let input = input();
+        ensure!(call(&world.plugin, "ok", &input).await? == input, "another answer");
+        good.push(begun.elapsed().as_secs_f64() * 1e3);
+    }
+    world.end().await;
+    Ok(vec![
+        Figure::of_rounds("a call that crashes its process, until it is told", "ms", told).target(Target::AtMost(TOLD)),
+        Figure::of_rounds("the same, until the next good answer", "ms", good).target(Target::AtMost(GOOD_AGAIN)),
     ])
 }
 
@@ -88,9 +129,9 @@ struct World {
 }
 
 impl World {
-    fn new(bench: &Bench, isolation: Isolation, child: &std::path::Path) -> Result<Self> {
+    fn new(bench: &Bench, key: &str, isolation: Isolation, child: &Path) -> Result<Self> {
         let folder = tempfile::tempdir_in(bench.dir())?;
-        let mut settings = Settings::new(KINDS, vec![libraries()?]);
+        let mut settings = Settings::new(key, vec![libraries()?]);
         settings.isolation = isolation;
         settings.watch = false;
         settings.max_concurrency = AT_ONCE;
@@ -107,7 +148,7 @@ impl World {
         })?;
         plugins.configure(vec![settings]);
         tokio::task::block_in_place(|| plugins.settle(Duration::from_secs(30)));
-        let plugin = plugins.get(KINDS).context("the plugin was configured")?;
+        let plugin = plugins.get(key).context("the plugin was configured")?;
         if let Some(refusal) = plugin.refusal() {
             bail!("the plugin is not loaded: it {refusal}; {}", refusal.help);
         }
@@ -118,7 +159,7 @@ impl World {
     async fn start(&self) -> Result<f64> {
         let begun = Instant::now();
         tokio::task::block_in_place(|| self.plugins.reload(KINDS))?;
-        call(&self.plugin, &input()).await?;
+        call(&self.plugin, "same", &input()).await?;
         Ok(begun.elapsed().as_secs_f64() * 1e3)
     }
 
@@ -140,10 +181,10 @@ fn input() -> Value {
     json!({"city": "Reykjavík", "days": 3, "units": "metric", "hourly": false, "fields": ["temperature", "wind", "rain"]})
 }
 
-async fn call(plugin: &Arc<Plugin>, input: &Value) -> Result<Value, CallError> {
+async fn call(plugin: &Arc<Plugin>, tool: &str, input: &Value) -> Result<Value, CallError> {
     let context = CallContext::default();
     let input = Payload::json(input);
-    let ask = Ask { component: "same", method: "invoke", input, context: &context, chunks: false, timeout: None };
+    let ask = Ask { component: tool, method: "invoke", input, context: &context, chunks: false, timeout: None };
     plugin.ask(ask, false).await?.read()
 }
 
@@ -152,7 +193,7 @@ async fn one_by_one(plugin: &Arc<Plugin>, calls: u32) -> Result<f64> {
     let input = input();
     let begun = Instant::now();
     for _ in 0..calls {
-        ensure!(call(plugin, &input).await? == input, "another answer");
+        ensure!(call(plugin, "same", &input).await? == input, "another answer");
     }
     Ok(begun.elapsed().as_secs_f64() * 1e6 / f64::from(calls))
 }

@@ -93,20 +93,28 @@ impl EmbedderSource for BTreeMap<String, Arc<dyn Embedder>> {
     }
 }
 
+/// A processor an agent is bound to.
+pub struct BoundProcessor {
+    /// Who sees what is said. Where `absent` is set, one that fails.
+    pub processor: Arc<dyn Processor>,
+    /// Why it cannot work at the moment. An agent is not served without a guard it names, unless it says `pass`.
+    pub absent: Option<NameFault>,
+}
+
 /// Turns a processor's name (`plugin:component`) into a processor. Made by the host.
 pub trait ProcessorSource: Send + Sync + 'static {
-    /// Resolves a name. A processor of a plugin that is configured and not there at the moment is one that fails: an
-    /// agent is never served without a guard it names.
+    /// Resolves a name.
     ///
     /// # Errors
     /// [`NameFault`] for a name that can stand for nothing.
-    fn resolve(&self, name: &str) -> Result<Arc<dyn Processor>, NameFault>;
+    fn resolve(&self, name: &str) -> Result<BoundProcessor, NameFault>;
 }
 
 /// A fixed list of processors.
 impl ProcessorSource for BTreeMap<String, Arc<dyn Processor>> {
-    fn resolve(&self, name: &str) -> Result<Arc<dyn Processor>, NameFault> {
-        self.get(name).cloned().ok_or_else(|| NameFault {
+    fn resolve(&self, name: &str) -> Result<BoundProcessor, NameFault> {
+        let bound = |processor| BoundProcessor { processor, absent: None };
+        self.get(name).cloned().map(bound).ok_or_else(|| NameFault {
             code: "unknown_processor",
             message: format!("unknown processor `{name}`"),
             help: Some(match suggest(name, self.keys().map(String::as_str)) {

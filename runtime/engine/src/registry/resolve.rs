@@ -11,9 +11,9 @@ use roster_model::processor::Processor;
 use roster_model::tool::SettingsError;
 
 use super::absent::PluginName;
-use super::catalog::{BoundEmbedder, BoundModel, Catalog};
+use super::catalog::{BoundEmbedder, BoundModel, BoundProcessor, Catalog, NameFault};
 use super::remote::{self, ServerTool};
-use crate::definition::{Definition, Pattern, Positions, Problem, suggest};
+use crate::definition::{Definition, OnProcessorError, Pattern, Positions, Problem, suggest};
 use crate::memory::MemoryFactory;
 use crate::memory::working::{WORKING_MEMORY_TOOL, description, input_schema};
 use crate::tool::{Compiled, ToolBox, Unbound, Validator};
@@ -63,7 +63,7 @@ pub(super) fn resolve(
     let mut unbound = tools(definition, positions, catalog, &mut problems, &mut warnings);
     unbound.extend(agents(definition, positions, roll, &mut problems));
     unbound.extend(working_memory(definition, positions, &mut problems));
-    let processors = processors(definition, positions, catalog, &mut problems);
+    let processors = processors(definition, positions, catalog, &mut problems, &mut warnings);
     let embedder = embedder(definition, positions, catalog, &mut problems, &mut warnings);
     let output = output(definition, positions, catalog, &mut problems);
     if !problems.is_empty() {
@@ -81,19 +81,35 @@ fn processors(
     positions: &Positions,
     catalog: &Catalog,
     problems: &mut Vec<Problem>,
+    warnings: &mut Vec<Problem>,
 ) -> Vec<(String, Arc<dyn Processor>)> {
+    let passes = definition.on_processor_error == OnProcessorError::Pass;
     let mut bound = Vec::new();
     for (at, name) in definition.processors.iter().enumerate() {
+        let span = positions.processors.get(at).cloned();
         match catalog.processors.resolve(name) {
-            Ok(processor) => bound.push((name.clone(), processor)),
-            Err(fault) => {
-                let mut problem = positions.error(fault.code, positions.processors.get(at).cloned(), fault.message);
-                problem.help = fault.help;
-                problems.push(problem);
+            Ok(BoundProcessor { processor, absent }) => {
+                bound.push((name.clone(), processor));
+                match absent {
+                    // Its definition lets everything through that a processor cannot look at.
+                    Some(fault) if passes => {
+                        let help = "`on_processor_error = \"pass\"`: turns go on without it until the plugin is there";
+                        warnings.push(positions.warning(fault.code, span, fault.message).help(help));
+                    }
+                    Some(fault) => problems.push(named(positions, span, fault)),
+                    None => {}
+                }
             }
+            Err(fault) => problems.push(named(positions, span, fault)),
         }
     }
     bound
+}
+
+/// The problem of a name that stands for nothing.
+fn named(positions: &Positions, span: Option<std::ops::Range<usize>>, fault: NameFault) -> Problem {
+    let problem = positions.error(fault.code, span, fault.message);
+    Problem { help: fault.help, ..problem }
 }
 
 /// The schema of the agent's answers. Providers take objects only.
@@ -125,10 +141,6 @@ fn embedder(
     warnings: &mut Vec<Problem>,
 ) -> Option<Arc<dyn Embedder>> {
     let recall = definition.memory.as_ref()?.recall.as_ref()?;
-    let helped = |problem: Problem, help: Option<String>| match help {
-        Some(help) => problem.help(help),
-        None => problem,
-    };
     let bound = match &recall.embedder {
         Some(name) => catalog.embedders.resolve(name),
         None => catalog.embedders.unnamed(),
@@ -137,13 +149,12 @@ fn embedder(
         Ok(BoundEmbedder { embedder, notice }) => {
             if let Some(notice) = notice {
                 let problem = positions.warning(notice.code, positions.embedder.clone(), notice.message);
-                warnings.push(helped(problem, notice.help));
+                warnings.push(Problem { help: notice.help, ..problem });
             }
             Some(embedder)
         }
         Err(fault) => {
-            let problem = positions.error(fault.code, positions.embedder.clone(), fault.message);
-            problems.push(helped(problem, fault.help));
+            problems.push(named(positions, positions.embedder.clone(), fault));
             None
         }
     }
@@ -172,11 +183,7 @@ fn models(
     for (at, choice) in definition.model.iter().enumerate() {
         match catalog.models.resolve(choice) {
             Ok(model) => bound.push(model),
-            Err(fault) => {
-                let mut problem = positions.error(fault.code, positions.model.get(at).cloned(), fault.message);
-                problem.help = fault.help;
-                problems.push(problem);
-            }
+            Err(fault) => problems.push(named(positions, positions.model.get(at).cloned(), fault)),
         }
     }
     bound

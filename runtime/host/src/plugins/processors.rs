@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use roster_abi::contract::kind;
-use roster_engine::registry::{NameFault, ProcessorSource};
+use roster_engine::registry::{BoundProcessor, NameFault, ProcessorSource};
 use roster_model::BoxFuture;
 use roster_model::processor::{Hooks, Passed, Piece, Processor, ProcessorContext, ProcessorError, Row, Stage};
 use roster_plugin::bridge::processor::processor;
@@ -14,7 +14,7 @@ use super::PluginHost;
 pub struct Processors(pub Option<Arc<PluginHost>>);
 
 impl ProcessorSource for Processors {
-    fn resolve(&self, name: &str) -> Result<Arc<dyn Processor>, NameFault> {
+    fn resolve(&self, name: &str) -> Result<BoundProcessor, NameFault> {
         let Some((key, id)) = name.split_once(':') else {
             return Err(NameFault {
                 code: "unknown_processor",
@@ -22,14 +22,13 @@ impl ProcessorSource for Processors {
                 help: Some("processors come from plugins and are named `plugin:component`".to_owned()),
             });
         };
-        let Some(host) = &self.0 else { return Ok(Arc::new(NotLoaded)) };
-        match host.get(key) {
-            // One that is not loaded may have it: until then what passes it fails.
-            Some(plugin) if plugin.generation().is_none() || plugin.contribution(kind::PROCESSOR, id).is_some() => {
-                Ok(processor(&plugin, id))
-            }
-            _ => Err(host.fault("processor", name)),
+        let Some(host) = &self.0 else { return Ok(BoundProcessor { processor: Arc::new(NotLoaded), absent: None }) };
+        let Some(plugin) = host.get(key) else { return Err(host.fault("processor", name)) };
+        let absent = plugin.generation().is_none().then(|| host.fault("processor", name));
+        if absent.is_none() && plugin.contribution(kind::PROCESSOR, id).is_none() {
+            return Err(host.fault("processor", name));
         }
+        Ok(BoundProcessor { processor: processor(&plugin, id), absent })
     }
 }
 

@@ -1,5 +1,7 @@
 //! Plugins from outside: an agent uses them over HTTP, in both isolations, while libraries come, change and go.
 
+mod deaths;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -30,9 +32,13 @@ fn file(project: &Project, name: &str) -> PathBuf {
     project.path("plugins").join(library.file_name().expect("a name"))
 }
 
+const GUARDED: &str = "instructions = \"Keep it.\"\nprocessors = [\"kinds:mask\"]";
+
 fn project(server: &ScriptedServer, more: &str) -> Project {
     let project = Project::scripted(server)
         .agent("clerk", "instructions = \"Be brief.\"\ntools = [\"kinds:echo\"]")
+        .agent("guarded", GUARDED)
+        .agent("lenient", &format!("{GUARDED}\non_processor_error = \"pass\""))
         .agent("parrot", "instructions = \"Repeat.\"\nmodel = \"kinds:parrot\"");
     let runtime = std::fs::read_to_string(project.path("config/runtime.toml")).expect("readable");
     project.write("config/runtime.toml", format!("{runtime}[plugins]\ndir = [\"plugins\"]\n[plugins.kinds]\n{more}"));
@@ -52,6 +58,29 @@ async fn state(roster: &Roster) -> Value {
     let (status, body) = get(&format!("{}/admin/plugins", roster.studio)).await;
     assert_eq!(status, 200);
     body["plugins"][0].clone()
+}
+
+/// An agent as the registry lists it.
+async fn agent(roster: &Roster, id: &str) -> Value {
+    let (_, registry) = get(&format!("{}/admin/registry", roster.studio)).await;
+    let agents = registry["agents"].as_array().expect("agents");
+    agents.iter().find(|agent| agent["id"] == id).expect(id).clone()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// Waits until an agent serves and nothing is wrong with it.
+async fn until_whole(roster: &Roster, id: &str) {
+    for _ in 0..1_000 {
+        let agent = agent(roster, id).await;
+        if agent["state"] == "serving" && agent["problems"].as_array().is_none_or(Vec::is_empty) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("it never was whole: {:#}", agent(roster, id).await);
 }
 
 async fn until(roster: &Roster, is: impl Fn(&Value) -> bool) -> Value {
@@ -109,19 +138,23 @@ async fn agents_wait_for_a_plugin_and_become_whole_when_it_comes() {
     let problem = state(&roster).await["problem"].clone();
     assert_eq!(problem["code"], "plugin_missing");
     assert!(problem["help"].as_str().expect("help").contains("cargo build -p kinds"), "{problem}");
-    let (_, registry) = get(&format!("{}/admin/registry", roster.studio)).await;
-    let agents = registry["agents"].as_array().expect("agents");
-    assert_eq!(agents[0]["state"], "serving", "without its tool");
-    assert_eq!(agents[0]["problems"][0]["code"], "plugin_absent");
-    assert_eq!(agents[1]["state"], "rejected", "it cannot be without its model");
+    let stands = async |id: &str| {
+        let agent = agent(&roster, id).await;
+        (text(&agent["state"]), text(&agent["problems"][0]["code"]), text(&agent["problems"][0]["help"]))
+    };
+    for (id, state, help) in [
+        ("clerk", "serving", "the agent serves without it"),
+        ("guarded", "rejected", "the agent is served when the plugin is there"),
+        ("lenient", "serving", "turns go on without it until the plugin is there"),
+        ("parrot", "rejected", "the agent is served when the plugin is there"),
+    ] {
+        let stood = stands(id).await;
+        assert!(stood.0 == state && stood.1 == "plugin_absent" && stood.2.contains(help), "{id}: {stood:?}");
+    }
     place(&project, "kinds");
     until(&roster, |state| state["state"] == "serving").await;
-    for _ in 0..500 {
-        let (_, registry) = get(&format!("{}/admin/registry", roster.studio)).await;
-        if registry["agents"][1]["state"] == "serving" {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+    for id in ["clerk", "guarded", "lenient", "parrot"] {
+        until_whole(&roster, id).await;
     }
     assert_eq!(echoed(&roster, &server, "t1").await, r#"{"a":"ü"}"#);
     assert_eq!(chat(&roster, &question("parrot", "t2", "whole now")).await.text(), "whole now");

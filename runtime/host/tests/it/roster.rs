@@ -1,5 +1,6 @@
 //! The real binary as a child process.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
@@ -28,6 +29,7 @@ pub fn command(folder: &Path, args: &[&str]) -> Command {
 #[derive(Debug)]
 pub struct Output {
     pub code: Option<i32>,
+    pub signal: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
@@ -54,6 +56,7 @@ async fn output_of(child: Child) -> Output {
     let output = timeout(PATIENCE, child.wait_with_output()).await.expect("ends in time").expect("ends");
     Output {
         code: output.status.code(),
+        signal: output.status.signal(),
         stdout: String::from_utf8(output.stdout).expect("stdout is text"),
         stderr: String::from_utf8(output.stderr).expect("stderr is text"),
     }
@@ -111,9 +114,12 @@ impl Roster {
         self.stderr.lock().expect("lock").clone()
     }
 
+    pub fn id(&self) -> u32 {
+        self.child.id().expect("still running")
+    }
+
     pub fn signal(&self, signal: Signal) {
-        let id = self.child.id().expect("still running");
-        let id = Pid::from_raw(i32::try_from(id).expect("a pid")).expect("no zero");
+        let id = Pid::from_raw(i32::try_from(self.id()).expect("a pid")).expect("no zero");
         kill_process(id, signal).expect("signal");
     }
 
@@ -139,7 +145,7 @@ impl Roster {
         }
         self.reader.await.expect("stderr is read");
         let stderr = self.stderr.lock().expect("lock").clone();
-        Output { code: status.code(), stdout, stderr }
+        Output { code: status.code(), signal: status.signal(), stdout, stderr }
     }
 }
 

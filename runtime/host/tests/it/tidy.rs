@@ -29,7 +29,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("plugin", &["model", "abi"]),
     ("mcp", &["model"]),
     ("host", &["model", "abi", "engine", "storage", "provider", "tools", "embed", "plugin", "mcp", "server"]),
-    ("bench", &["model", "abi", "testkit", "storage", "plugin", "fixture-kinds"]),
+    ("bench", &["model", "abi", "testkit", "storage", "plugin", "fixture-faults", "fixture-kinds"]),
 ];
 
 /// What a module of the engine may import of the others.

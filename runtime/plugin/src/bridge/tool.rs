@@ -88,7 +88,13 @@ impl PluginTool {
             chunks: false,
             timeout: self.timeout,
         };
-        let value: Value = self.plugin.ask(ask, self.idempotent).await?.read()?;
+        let answer = self.plugin.ask(ask, self.idempotent).await?;
+        // What a call fails with is counted; what its answer is worth only shows here.
+        self.read(&answer).inspect_err(|error| self.plugin.counters.error(&error.code))
+    }
+
+    fn read(&self, answer: &Payload) -> Result<Value, CallError> {
+        let value: Value = answer.read()?;
         if let Some(error) = self.output.as_ref().and_then(|output| output.iter_errors(&value).next()) {
             let message = format!("the output of `{}` is not what it declares: {}", self.spec.name, error.masked());
             return Err(CallError::host("plugin_bad_output", message, false));
@@ -105,7 +111,6 @@ impl Tool for PluginTool {
     fn call(&self, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'_, Result<Value, ToolError>> {
         Box::pin(async move {
             self.invoke(arguments, context).await.map_err(|error| {
-                self.plugin.bad_output(&error);
                 let code = match error.code.as_str() {
                     "plugin_crashed" => "plugin_crashed",
                     "plugin_timeout" => "timeout",

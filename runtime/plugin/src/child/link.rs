@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use roster_abi::code::{EV_CHUNK, EV_PROGRESS, OK};
 use roster_abi::frame::{COMPLETE, EVENT, LOG, REQUEST};
 
-use crate::frame::{Frame, RequestBody};
+use crate::frame::{Frame, RequestBody, STRAY};
 use crate::instance::{Answer, Asks, Instance, Line};
 
 /// The writing end.
@@ -59,6 +59,10 @@ impl Answer for Remote {
 pub(super) struct ChildAsks(pub(super) Arc<Link>);
 
 impl Asks for ChildAsks {
+    fn stray(&self, call: u64) {
+        self.0.tell(&Frame { call, aux: STRAY, ..Frame::of(EVENT) });
+    }
+
     fn log(&self, line: Line) {
         let payload = serde_json::to_vec(&line).unwrap_or_default();
         self.0.tell(&Frame { call: line.call, payload, ..Frame::of(LOG) });

@@ -1,7 +1,7 @@
 //! The calls in flight in one instance: a completion is taken once, chunks within a window, cancelling is seen.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use roster_abi::code::{E_BUSY, E_CANCELLED, E_NO_SUCH_CALL, E_TOO_LARGE, ENC_JSON, OK};
@@ -114,7 +114,6 @@ impl Live {
 #[derive(Default)]
 pub(crate) struct Calls {
     live: Mutex<HashMap<u64, Arc<Live>>>,
-    stray: AtomicU64,
 }
 
 impl Calls {
@@ -128,13 +127,10 @@ impl Calls {
 
     /// Takes a completion; `limit` bounds its bytes.
     pub(crate) fn complete(&self, id: u64, status: i32, encoding: u32, bytes: &[u8], limit: usize) -> i32 {
-        let Some(live) = lock(&self.live).remove(&id) else {
-            self.stray.fetch_add(1, Ordering::Relaxed);
-            return E_NO_SUCH_CALL;
-        };
+        let Some(live) = lock(&self.live).remove(&id) else { return E_NO_SUCH_CALL };
         if bytes.len() > limit {
             let text = format!("the output has {} bytes, and the limit is {limit}", bytes.len());
-            live.answer.complete(E_TOO_LARGE, ENC_JSON, &super::error_json("too_large", &text));
+            live.answer.complete(E_TOO_LARGE, ENC_JSON, &super::error_json("plugin_bad_output", &text));
             return E_TOO_LARGE;
         }
         live.answer.complete(status, encoding, bytes);
@@ -177,10 +173,6 @@ impl Calls {
 
     pub(crate) fn ids(&self) -> Vec<u64> {
         lock(&self.live).keys().copied().collect()
-    }
-
-    pub(crate) fn stray(&self) -> u64 {
-        self.stray.load(Ordering::Relaxed)
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) struct Line {
 
 /// What a plugin asks of the host. Never blocks.
 pub(crate) trait Asks: Send + Sync {
+    /// A completion came for a call that is not there.
+    fn stray(&self, call: u64);
     /// A line of its log.
     fn log(&self, line: Line);
     /// Asks a service; the answer comes through [`Instance::reply`]. Gives a status at once: `OK` means that one comes.
@@ -143,7 +145,13 @@ unsafe extern "C" fn emit(ctx: *mut c_void, call: u64, kind: u32, payload: *cons
 unsafe extern "C" fn complete(ctx: *mut c_void, call: u64, status: i32, payload: *const Payload) -> i32 {
     // SAFETY: the contract's.
     let (side, (encoding, bytes)) = unsafe { (side(ctx), content(payload)) };
-    guarded(|| side.calls.complete(call, status, encoding, bytes, side.around.output))
+    guarded(|| {
+        let taken = side.calls.complete(call, status, encoding, bytes, side.around.output);
+        if taken == E_NO_SUCH_CALL {
+            side.around.asks.stray(call);
+        }
+        taken
+    })
 }
 
 /// # Safety

@@ -18,8 +18,6 @@ use crate::asks::HostAsks;
 use crate::call::CallError;
 use crate::instance::Line;
 
-/// Between two questions whether it is there.
-const PING: Duration = Duration::from_secs(5);
 /// The longest line taken of what it prints.
 const LONGEST_LINE: usize = 4_096;
 
@@ -28,24 +26,26 @@ pub(super) struct Kept {
     child: Child,
     pub(super) link: Arc<Link>,
     bytes: Vec<u8>,
-    /// What it prints.
+    /// What it prints, and what of it is no whole line yet.
     printed: Option<ChildStderr>,
+    line: Vec<u8>,
     asks: Arc<HostAsks>,
 }
 
 impl Kept {
     pub(super) fn new(mut child: Child, link: Arc<Link>, asks: &Arc<HostAsks>) -> Self {
         let printed = child.stderr.take();
-        Self { child, link, bytes: Vec::with_capacity(64 * 1024), printed, asks: Arc::clone(asks) }
+        let (bytes, line) = (Vec::with_capacity(64 * 1024), Vec::with_capacity(LONGEST_LINE));
+        Self { child, link, bytes, printed, line, asks: Arc::clone(asks) }
     }
 
     /// The next news; meanwhile what is to be sent is sent and what it prints goes to the log. `None`: it ended.
     pub(super) async fn news(&mut self, asks: &Arc<HostAsks>) -> Option<News> {
-        let Self { link, bytes, printed, .. } = self;
+        let Self { link, bytes, printed, line, .. } = self;
         tokio::select! {
             news = link.read(bytes, asks, link) => news,
             _ = link.flush() => None,
-            () = print(printed, asks) => None,
+            () = print(printed, line, asks) => None,
         }
     }
 
@@ -58,17 +58,16 @@ impl Kept {
         let status = self.child.wait().await.ok();
         // Its last words.
         if let Some(mut printed) = self.printed.take() {
-            let mut rest = Vec::new();
-            let reading = printed.read_buf(&mut rest);
+            let reading = async { while matches!(printed.read_buf(&mut self.line).await, Ok(1..)) {} };
             let _ = tokio::time::timeout(Duration::from_millis(1), reading).await;
-            say(&rest, &self.asks);
+            say(&self.line, &self.asks);
         }
         status
     }
 
     /// Reads until it ends or is killed; how it ended.
-    async fn run(&mut self, asks: &Arc<HostAsks>) -> Option<ExitStatus> {
-        let mut ping = interval(PING);
+    async fn run(&mut self, asks: &Arc<HostAsks>, ping: Duration) -> Option<ExitStatus> {
+        let mut ping = interval(ping);
         ping.tick().await;
         let link = Arc::clone(&self.link);
         loop {
@@ -86,8 +85,7 @@ impl Kept {
                 () = link.kill.notified() => {}
                 () = at(kill_at) => break,
                 _ = ping.tick() => if !link.ping() {
-                    tracing::warn!("a plugin's process does not answer; it is killed");
-                    link.condemned.store(true, Ordering::Release);
+                    link.condemn("its process did not answer");
                     break;
                 },
             }
@@ -104,15 +102,14 @@ async fn at(moment: Option<Instant>) {
 }
 
 /// Never ends: the end of what is printed is not the end of the process.
-async fn print(printed: &mut Option<ChildStderr>, asks: &Arc<HostAsks>) {
-    let mut rest = Vec::new();
+async fn print(printed: &mut Option<ChildStderr>, line: &mut Vec<u8>, asks: &Arc<HostAsks>) {
     while let Some(pipe) = printed {
-        match pipe.read_buf(&mut rest).await {
+        match pipe.read_buf(line).await {
             Ok(0) | Err(_) => *printed = None,
             Ok(_) => {
-                let whole = rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-                let whole = if rest.len() > LONGEST_LINE { rest.len() } else { whole };
-                let lines: Vec<u8> = rest.drain(..whole).collect();
+                let whole = line.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+                let whole = if line.len() > LONGEST_LINE { line.len() } else { whole };
+                let lines: Vec<u8> = line.drain(..whole).collect();
                 say(&lines, asks);
             }
         }
@@ -158,7 +155,7 @@ impl Outside {
     async fn keep_on(self: Arc<Self>, first: Kept) {
         let mut kept = first;
         loop {
-            let status = kept.run(&self.asks).await;
+            let status = kept.run(&self.asks, self.settings.ping).await;
             self.is_over(&kept.link, status);
             match self.next().await {
                 Some(next) => kept = next,
@@ -183,17 +180,16 @@ impl Outside {
         }
         let stopped = state.ended;
         drop(state);
-        self.counters.stray.fetch_add(link.stray(), Ordering::Relaxed);
         let (key, how) = (&self.settings.key, ended(status));
-        if link.condemned.load(Ordering::Acquire) {
-            let text = format!("plugin `{key}` was started anew because another call hung");
-            link.end_all(&|| CallError::host("plugin_restarted", text.clone(), true));
-        } else {
-            let text = format!("plugin `{key}` crashed: {how}");
-            link.end_all(&|| CallError::host("plugin_crashed", text.clone(), true));
-        }
+        let (code, text, why) = match link.condemned.get() {
+            Some(why) => {
+                ("plugin_restarted", format!("plugin `{key}` was started anew because {why}"), format!(", for {why}"))
+            }
+            None => ("plugin_crashed", format!("plugin `{key}` crashed: {how}"), String::new()),
+        };
+        link.end_all(&|| CallError::host(code, text.clone(), true));
         if !stopped {
-            tracing::warn!(plugin = key, "the plugin's process ended: {how}");
+            tracing::warn!(plugin = key, "the plugin's process ended: {how}{why}");
         }
     }
 

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use roster_abi::code::{CALL_WANTS_CHUNKS, EV_CHUNK, EV_PROGRESS};
@@ -16,8 +16,8 @@ use tokio::time::Instant;
 
 use crate::asks::HostAsks;
 use crate::call::{CallError, Slot};
-use crate::frame::{CallBody, Frame, RequestBody};
-use crate::instance::{Answer, Line, Work};
+use crate::frame::{CallBody, Frame, RequestBody, STRAY};
+use crate::instance::{Answer, Asks as _, Line, Work};
 
 /// The channel to one process.
 pub(super) struct Link {
@@ -29,9 +29,8 @@ pub(super) struct Link {
     /// When the process is to be killed.
     pub(super) kill_at: Mutex<Option<Instant>>,
     pub(super) kill: Notify,
-    /// Whether we killed it, for a call that hung or because it did not answer.
-    pub(super) condemned: AtomicBool,
-    stray: AtomicU64,
+    /// Why we killed it, where we did.
+    pub(super) condemned: OnceLock<&'static str>,
     pinged: AtomicBool,
 }
 
@@ -54,8 +53,7 @@ impl Link {
             calls: Mutex::default(),
             kill_at: Mutex::default(),
             kill: Notify::new(),
-            condemned: AtomicBool::new(false),
-            stray: AtomicU64::new(0),
+            condemned: OnceLock::new(),
             pinged: AtomicBool::new(false),
         }
     }
@@ -107,9 +105,14 @@ impl Link {
         self.kill_in(within);
     }
 
+    /// Notes why it is killed; the first reason counts.
+    pub(super) fn condemn(&self, why: &'static str) {
+        let _ = self.condemned.set(why);
+    }
+
     /// Killed in a while, for a call that hangs.
-    pub(super) fn condemn(&self, grace: Duration) {
-        self.condemned.store(true, Ordering::Release);
+    pub(super) fn hangs(&self, grace: Duration) {
+        self.condemn("a call hung");
         // Alone it need not wait.
         self.kill_in(if lock(&self.calls).len() <= 1 { Duration::ZERO } else { grace });
     }
@@ -123,10 +126,6 @@ impl Link {
     pub(super) fn ping(&self) -> bool {
         let answered = !self.pinged.swap(true, Ordering::AcqRel);
         answered && self.send(&Frame::of(PING))
-    }
-
-    pub(super) fn stray(&self) -> u64 {
-        self.stray.load(Ordering::Relaxed)
     }
 
     /// Sends, or keeps for [`Link::flush`]; false when the frame is too long.
@@ -191,11 +190,11 @@ impl Link {
         match frame.kind {
             COMPLETE => {
                 let slot = lock(&self.calls).remove(&frame.call);
-                match slot {
-                    Some(slot) => slot.complete_owned(frame.status, frame.aux, frame.payload),
-                    None => drop(self.stray.fetch_add(1, Ordering::Relaxed)),
+                if let Some(slot) = slot {
+                    slot.complete_owned(frame.status, frame.aux, frame.payload);
                 }
             }
+            EVENT if frame.aux == STRAY => asks.stray(frame.call),
             EVENT => {
                 let slot = lock(&self.calls).get(&frame.call).cloned();
                 match (slot, frame.aux) {

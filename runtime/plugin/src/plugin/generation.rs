@@ -10,6 +10,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
+use super::renew::Panics;
 use crate::call::{CallError, Place, Slot};
 use crate::instance::{Answer, Instance, Work};
 use crate::outside::Outside;
@@ -38,8 +39,9 @@ pub struct Generation {
     all: AtomicU32,
     freed: Arc<Notify>,
     lost: AtomicU32,
+    pub(super) panics: Panics,
     /// Its private copy; removed when nobody has the generation any more.
-    pub(super) _staged: Arc<Staged>,
+    pub(super) staged: Arc<Staged>,
 }
 
 /// Where a generation runs.
@@ -71,7 +73,8 @@ impl Generation {
             all: AtomicU32::new(u32::try_from(places).unwrap_or(u32::MAX)),
             freed: Arc::default(),
             lost: AtomicU32::new(0),
-            _staged: staged,
+            panics: Panics::default(),
+            staged,
         })
     }
 
@@ -166,15 +169,6 @@ impl Generation {
         match &self.backend {
             Backend::Inside(_) => {}
             Backend::Outside(outside) => outside.is_good(),
-        }
-    }
-
-    /// Completions for calls that were not there.
-    pub(super) fn stray(&self) -> u64 {
-        match &self.backend {
-            Backend::Inside(instance) => instance.stray(),
-            // Counted when the process ends.
-            Backend::Outside(_) => 0,
         }
     }
 

@@ -129,18 +129,46 @@ impl Plugin {
         source: &Source,
         manifest: Manifest,
     ) -> Result<Arc<Generation>, Refusal> {
+        if isolation(settings, &manifest) == Isolation::InProcess {
+            self.map_one_more(settings.max_generations)?;
+        }
+        let staged = Arc::new(self.around.cache.stage(&self.key, source)?);
+        self.generate(settings, manifest, source.sha256.clone(), staged)
+    }
+
+    /// Another generation's code comes into this process, for ever.
+    fn map_one_more(&self, most: usize) -> Result<(), Refusal> {
+        let mut facts = self.facts();
+        let mapped = facts.mapped;
+        if mapped >= most {
+            let message =
+                format!("cannot be replaced: code of {mapped} generations is in the runtime's process already");
+            let help = "start the runtime anew, or set isolation = \"process\", which unloads";
+            return Err(Refusal::new(RefusalKind::Generations, message, help));
+        }
+        facts.mapped += 1;
+        Ok(())
+    }
+
+    /// Opens a staged copy, or opens it again, and creates.
+    pub(super) fn generate(
+        self: &Arc<Self>,
+        settings: &Arc<Settings>,
+        manifest: Manifest,
+        sha256: String,
+        staged: Arc<Staged>,
+    ) -> Result<Arc<Generation>, Refusal> {
         let number = {
             let mut facts = self.facts();
             facts.made += 1;
             facts.made
         };
-        let staged = Arc::new(self.around.cache.stage(&self.key, source)?);
         let asks = Arc::new(HostAsks::new(self, number, settings));
         let (backend, description) = match isolation(settings, &manifest) {
             Isolation::InProcess => self.inside(settings, &manifest, &staged, asks)?,
             Isolation::Process => self.outside(settings, &manifest, &staged, asks)?,
         };
-        let parts = (manifest, source.sha256.clone(), description, staged);
+        let parts = (manifest, sha256, description, staged);
         Ok(Generation::new(&self.key, number, parts, backend, settings.max_concurrency))
     }
 
@@ -151,13 +179,6 @@ impl Plugin {
         staged: &Staged,
         asks: Arc<HostAsks>,
     ) -> Result<(Backend, Description), Refusal> {
-        let mapped = self.facts().mapped;
-        if mapped >= settings.max_generations {
-            let message = format!("code of {mapped} generations is in the runtime's process already");
-            let help = "start the runtime anew, or set isolation = \"process\", which unloads";
-            return Err(Refusal::new(RefusalKind::Generations, message, help));
-        }
-        self.facts().mapped += 1;
         let surroundings = Surroundings { asks, output: settings.limits.output };
         let (path, manifest, settings) = (staged.path.clone(), manifest.clone(), Arc::clone(settings));
         let (instance, description) = within(settings.start_timeout, &self.key, move || {
@@ -236,7 +257,6 @@ impl Plugin {
         let this = Arc::clone(self);
         let body = move || {
             let ended = generation.end(QUIESCE, &this.around.runtime);
-            this.counters.stray.fetch_add(generation.stray(), std::sync::atomic::Ordering::Relaxed);
             if ended {
                 this.facts().retiring.retain(|one| !Arc::ptr_eq(one, &generation));
             }
@@ -258,17 +278,17 @@ fn isolation(settings: &Settings, manifest: &Manifest) -> Isolation {
 /// Everything that can be said from the bytes and the settings.
 pub(crate) fn admit(settings: &Settings, source: &Source) -> Result<Manifest, Refusal> {
     if let Some(pin) = settings.sha256.as_ref().filter(|pin| **pin != source.sha256) {
-        let message = format!("`{}` has the SHA-256 {}, and {pin} is pinned", source.path.display(), source.sha256);
+        let message = format!("has the SHA-256 {}, and {pin} is pinned: `{}`", source.sha256, source.path.display());
         let help = "put the pinned library back, or write its SHA-256 into the configuration if the change is meant";
         return Err(Refusal::new(RefusalKind::Pin, message, help));
     }
     let manifest = preflight(&source.bytes).map_err(|refusal| Refusal {
-        message: format!("`{}` {}", source.path.display(), refusal.message),
+        message: format!("{} (`{}`)", refusal.message, source.path.display()),
         ..refusal
     })?;
     if isolation(settings, &manifest) == Isolation::InProcess && manifest.panics_abort() {
         let message = format!(
-            "`{}` was built with panic = \"abort\": a panic in it would end the runtime",
+            "was built with panic = \"abort\": a panic in it would end the runtime (`{}`)",
             source.path.display()
         );
         let help = "build it with panic = \"unwind\", or set isolation = \"process\"";

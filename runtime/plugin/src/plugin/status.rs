@@ -140,7 +140,7 @@ impl Plugin {
                 .collect(),
             kept,
             retiring,
-            counters: self.counted(generation.as_ref().map_or(0, |generation| generation.stray())),
+            counters: self.counted(),
         }
     }
 
@@ -152,7 +152,7 @@ impl Plugin {
         }
     }
 
-    fn counted(&self, stray: u64) -> CountersStatus {
+    fn counted(&self) -> CountersStatus {
         let of = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         let counters = &self.counters;
         CountersStatus {
@@ -161,7 +161,7 @@ impl Plugin {
             orphans: of(&counters.orphans),
             lost_threads: of(&counters.lost_threads),
             restarts: of(&counters.restarts),
-            stray_completions: of(&counters.stray) + stray,
+            stray_completions: of(&counters.stray),
             log_dropped: of(&counters.log_dropped),
             errors: counters.errors(),
         }

@@ -142,12 +142,12 @@ impl Cache {
     pub fn kept_source(&self, key: &str, sha256: &str) -> Result<Source, Refusal> {
         let found = self.kept(key).into_iter().find(|(_, hash)| hash == sha256);
         let (number, hash) = found.ok_or_else(|| {
-            let message = format!("no library {} of `{key}` is kept", sha256.get(..12).unwrap_or(sha256));
+            let message = format!("has no library {} that was kept", sha256.get(..12).unwrap_or(sha256));
             Refusal::new(RefusalKind::Missing, message, "`roster plugins list` shows what serves")
         })?;
         let source = read(&self.kept_folder(key).join(kept_name(number, &hash)))?;
         if source.sha256 != hash {
-            let message = format!("the kept library {} is damaged", hash.get(..12).unwrap_or(&hash));
+            let message = format!("is damaged where it was kept: library {}", hash.get(..12).unwrap_or(&hash));
             return Err(Refusal::new(RefusalKind::Damaged, message, "build the plugin again"));
         }
         Ok(source)

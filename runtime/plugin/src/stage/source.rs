@@ -63,7 +63,7 @@ pub fn locate(written: &str, folders: &[PathBuf]) -> Result<PathBuf, Refusal> {
 pub fn read(path: &Path) -> Result<Source, Refusal> {
     let cannot = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => {
-            let message = format!("`{}` is not there any more", path.display());
+            let message = format!("is not there any more: `{}`", path.display());
             Refusal::new(RefusalKind::Missing, message, "put the library back")
         }
         _ => Refusal::system(&format!("`{}` cannot be read", path.display()), &error),
@@ -77,13 +77,13 @@ pub fn read(path: &Path) -> Result<Source, Refusal> {
         trusted(folder, &folder.metadata().map_err(cannot)?, true)?;
     }
     if metadata.len() > LARGEST {
-        let message = format!("`{}` has more than {} MiB", path.display(), LARGEST >> 20);
+        let message = format!("has more than {} MiB: `{}`", LARGEST >> 20, path.display());
         return Err(Refusal::new(RefusalKind::NotAPlugin, message, "strip it of its debug information"));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
     file.by_ref().take(LARGEST).read_to_end(&mut bytes).map_err(cannot)?;
     if bytes.len() as u64 != file.metadata().map_err(cannot)?.len() {
-        let message = format!("`{}` changed while it was read", path.display());
+        let message = format!("changed while it was read: `{}`", path.display());
         return Err(Refusal::new(RefusalKind::Damaged, message, "it is read again when it is quiet"));
     }
     Ok(Source { path: path.to_path_buf(), sha256: hex(&Sha256::digest(&bytes)), bytes })
@@ -97,10 +97,10 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 #[cfg(unix)]
 fn trusted(path: &Path, metadata: &Metadata, folder: bool) -> Result<(), Refusal> {
     use std::os::unix::fs::MetadataExt;
-    let what = if folder { "the folder" } else { "the file" };
+    let what = if folder { "is not trusted: the folder" } else { "is not trusted: the file" };
     let refused = |message: String, help: String| Err(Refusal::new(RefusalKind::Untrusted, message, help));
     if !folder && !metadata.is_file() {
-        return refused(format!("`{}` is no file", path.display()), "name the library itself".to_owned());
+        return refused(format!("is no file: `{}`", path.display()), "name the library itself".to_owned());
     }
     let (owner, us) = (metadata.uid(), rustix::process::geteuid().as_raw());
     if owner != 0 && owner != us {

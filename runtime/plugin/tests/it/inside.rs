@@ -124,7 +124,7 @@ async fn outputs_that_cannot_be_used_are_errors_and_the_plugin_serves_on() {
     let world = World::inside(&[]);
     for (tool, code) in [
         ("bad_json", "plugin_bad_output"),
-        ("huge", "tool_failed"),
+        ("huge", "plugin_bad_output"),
         ("null", "plugin_bad_output"),
         ("typed", "plugin_bad_output"),
     ] {

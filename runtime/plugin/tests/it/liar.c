@@ -37,7 +37,7 @@ const arp_manifest arp_plugin_manifest = {
     "com.example.liar", "1.0.0", "cc"};
 #endif
 
-typedef struct { const arp_host *host; char units[32]; int calls; } instance;
+typedef struct { const arp_host *host; char units[32]; int calls; int emitted, inside, peak; uint64_t pump_call; int pump_at; } instance;
 static volatile int leave = 0;
 static __thread int thread_local_data = 7;
 
@@ -84,7 +84,7 @@ static int32_t describe(void *self, const arp_out *out) {
 #ifndef LESS
   static const char *tools[] = {"echo", "units", "fail", "progress", "chunks", "late", "never", "drop", "hang", "wait", "double", "bad_json",
       "null", "huge", "big", "segv", "abort", "exit", "overflow", "stdout", "chatty", "leak", "context", "spin_until_left",
-      "slow", "ask", "stray_thread"};
+      "slow", "ask", "stray_thread", "freeze", "emitted", "work", "peak", "pump", "wide", "too_wide"};
   for (size_t at = 0; at < sizeof tools / sizeof *tools; at++) {
     char one[512];
     snprintf(one, sizeof one, ",{\"kind\":\"tool\",\"contract\":\"tool/1\",\"id\":\"%s\",\"description\":\"%s\",\"input_schema\":{\"type\":\"object\"}%s}",
@@ -113,6 +113,19 @@ static void spawn(instance *self, uint64_t id, int what) {
   pthread_create(&t, NULL, thread, job);
   pthread_detach(t);
 }
+/* Says pieces until the host has no room; goes on in `writable`. */
+static void pump(instance *self) {
+  const arp_host *host = self->host;
+  char t[32];
+  while (self->pump_at < 200) {
+    snprintf(t, sizeof t, "%d", self->pump_at);
+    arp_payload p = json(t);
+    if (host->emit(host->ctx, self->pump_call, 2, &p) < 0) return;
+    self->pump_at++;
+  }
+  arp_payload p = json("200");
+  host->complete(host->ctx, self->pump_call, 0, &p);
+}
 static int deep(int n) { volatile char hole[4096]; hole[0] = (char)n; return deep(n + 1) + hole[0]; }
 
 static int32_t call(void *raw, const arp_call *c) {
@@ -132,9 +145,34 @@ static int32_t call(void *raw, const arp_call *c) {
   }
   if (is(what, "chunks")) {
     char t[32];
-    for (int i = 0; i < 200; i++) { snprintf(t, sizeof t, "%d", i); arp_payload p = json(t); if (h->emit(h->ctx, c->id, 2, &p) < 0) DONE(-4, "{}"); }
+    for (int i = 0; i < 200; i++) { snprintf(t, sizeof t, "%d", i); arp_payload p = json(t); if (h->emit(h->ctx, c->id, 2, &p) < 0) DONE(-4, "{}"); __atomic_add_fetch(&self->emitted, 1, __ATOMIC_SEQ_CST); }
     DONE(0, "200");
   }
+  if (is(what, "emitted") || is(what, "peak")) {
+    char t[32];
+    snprintf(t, sizeof t, "%d", __atomic_load_n(is(what, "peak") ? &self->peak : &self->emitted, __ATOMIC_SEQ_CST));
+    DONE(0, t);
+  }
+  if (is(what, "work")) {
+    int now = __atomic_add_fetch(&self->inside, 1, __ATOMIC_SEQ_CST), most = __atomic_load_n(&self->peak, __ATOMIC_SEQ_CST);
+    while (now > most && !__atomic_compare_exchange_n(&self->peak, &most, now, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {}
+    usleep(3000);
+    __atomic_sub_fetch(&self->inside, 1, __ATOMIC_SEQ_CST);
+    DONE(0, "\"worked\"");
+  }
+  if (is(what, "pump")) { self->pump_call = c->id; self->pump_at = 0; pump(self); return 0; }
+  if (is(what, "wide") || is(what, "too_wide")) {
+    size_t n = is(what, "wide") ? 2u << 20 : 9u << 20;
+    char *t = malloc(n), text_of_status[32];
+    memset(t, 'x', n); t[0] = '"'; t[n - 1] = '"';
+    arp_payload p = {1, 0, {(uint8_t *)t, n}};
+    int32_t status = 0;
+    for (int i = 0; i < 3 && status == 0; i++) status = h->emit(h->ctx, c->id, 2, &p);
+    free(t);
+    snprintf(text_of_status, sizeof text_of_status, "%d", status);
+    DONE(0, text_of_status);
+  }
+  if (is(what, "freeze")) { raise(SIGSTOP); DONE(0, "\"thawed\""); }
   if (is(what, "late")) { spawn(self, c->id, 0); return 0; }
   if (is(what, "stray_thread")) { spawn(self, c->id, 1); DONE(0, "\"left one behind\""); }
   if (is(what, "never")) return 0;
@@ -174,6 +212,10 @@ static void reply(void *raw, uint64_t req, int32_t status, const arp_payload *p)
   instance *self = raw;
   self->host->complete(self->host->ctx, req, status, p);
 }
+static void writable(void *raw, uint64_t call) {
+  instance *self = raw;
+  if (call == self->pump_call) pump(self);
+}
 static void destroy(void *raw) { free(raw); }
 static int32_t health(void *raw, const arp_out *out) {
   (void)raw; (void)out;
@@ -183,7 +225,7 @@ static int32_t health(void *raw, const arp_out *out) {
 #endif
   return 0;
 }
-static const arp_plugin_api api = {sizeof(arp_plugin_api), 0, create, describe, call, destroy, NULL, NULL, reply, NULL, health};
+static const arp_plugin_api api = {sizeof(arp_plugin_api), 0, create, describe, call, destroy, NULL, writable, reply, NULL, health};
 #ifndef NO_ENTRY
 const arp_plugin_api *arp_plugin_entry_v1(const arp_host *host) { (void)host; return &api; }
 #else

@@ -7,9 +7,13 @@
 )]
 
 mod bytes;
+mod conformance;
+mod corpora;
+mod failures;
 mod inside;
 mod liar;
 mod outside;
+mod pressure;
 mod processor;
 mod replace;
 mod services;

@@ -152,13 +152,5 @@ async fn a_process_ends_with_its_plugins_and_leaves_nothing() {
     world.until_tool("version", json!("v2")).await;
     world.until(|world| world.plugin().status().retiring == 0).await;
     world.plugins.close(Duration::from_secs(10)).await;
-    assert_eq!(children(), 0);
-}
-
-/// Processes of ours that are alive or were not waited for; other tests of this binary run in processes of their own.
-pub(crate) fn children() -> usize {
-    let us = std::process::id().to_string();
-    let entries = std::fs::read_dir("/proc").expect("procfs");
-    let stats = entries.flatten().filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok());
-    stats.filter(|stat| stat.rsplit(')').next().and_then(|rest| rest.split(' ').nth(2)) == Some(us.as_str())).count()
+    assert_eq!(world.children(), 0);
 }

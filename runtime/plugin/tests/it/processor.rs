@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::shipped::built;
 use crate::world::World;
 
-fn context() -> ProcessorContext {
+pub(crate) fn context() -> ProcessorContext {
     let key = ThreadKey { resource: ResourceId::new("user:a").unwrap(), thread: ThreadId::new("t").unwrap() };
     ProcessorContext { agent: AgentId::new("clerk").unwrap(), turn: TurnId::new("turn").unwrap(), key }
 }

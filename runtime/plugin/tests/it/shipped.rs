@@ -18,7 +18,7 @@ pub(crate) fn built(library: &str, isolation: Isolation) -> World {
     with(&file, isolation, |_| {})
 }
 
-fn with(file: &str, isolation: Isolation, change: impl FnOnce(&mut Settings)) -> World {
+pub(crate) fn with(file: &str, isolation: Isolation, change: impl FnOnce(&mut Settings)) -> World {
     World::new(&[], isolation, Vec::new(), |settings| {
         // Where nobody else may write, whatever the umask of the build.
         place(&beside_the_tests().join(file), &settings.folders[0].join(file));

@@ -85,7 +85,8 @@ impl World {
         let counted = Arc::clone(&changes);
         let plugins = Plugins::new(Parts {
             cache: folder.path().join(".temp/plugins"),
-            child: (child(), Vec::new()),
+            // The argument means nothing; it tells this world's processes from those of other tests.
+            child: (child(), vec![folder.path().into()]),
             kv: folder.path().join(".temp/kv"),
             fetch: Arc::new(Echo),
             secrets: Box::new(|name| (name == "STATION").then(|| "s3cret".to_owned())),
@@ -108,6 +109,14 @@ impl World {
 
     pub(crate) fn file(&self) -> PathBuf {
         self.folder.path().join("libliar.so")
+    }
+
+    /// Processes of its plugin that are alive.
+    pub(crate) fn children(&self) -> usize {
+        let mark = self.folder.path().as_os_str().as_encoded_bytes();
+        let entries = std::fs::read_dir("/proc").expect("procfs");
+        let lines = entries.flatten().filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+        lines.filter(|line| line.split(|byte| *byte == 0).any(|argument| argument == mark)).count()
     }
 
     /// Puts another library in the place of the plugin's, by renaming.

@@ -59,7 +59,11 @@ impl Host {
         // As an address is written: lower case, other scripts in ASCII. The scheme has a port nobody writes.
         let url = Url::parse(&format!("https://{host}")).ok()?;
         let port = url.port().or_else(|| host.ends_with(":443").then_some(443));
-        Some(Self { name: url.host_str()?.to_owned(), below, port })
+        // A name may end with the dot of the root; what is left has no empty part.
+        let name = url.host_str()?;
+        let name = name.strip_suffix('.').unwrap_or(name);
+        let legal = port != Some(0) && !host.ends_with(':') && name.split('.').all(|part| !part.is_empty());
+        legal.then(|| Self { name: name.to_owned(), below, port })
     }
 
     fn allows(&self, url: &Url) -> bool {

@@ -231,6 +231,12 @@ fn settings_are_checked() {
         json!("*"),
         json!("a b"),
         json!("*.*.example"),
+        json!("."),
+        json!("*.."),
+        json!("a..example"),
+        json!("x:0"),
+        json!("x:"),
+        json!("x:65536"),
     ] {
         check(json!({"hosts": ["docs.rs", host]}), "`hosts[1]` is no host");
     }
