@@ -65,7 +65,13 @@ impl Bench {
     /// # Errors
     /// When the build fails.
     pub async fn binary(&self) -> anyhow::Result<&Path> {
-        let binary = self.binary.get_or_try_init(|| subject::build(&self.workspace)).await?;
+        let build = async || {
+            self.tell(
+                "building `roster` in release, which takes minutes the first time; --binary measures one that is there",
+            )?;
+            subject::build(&self.workspace).await
+        };
+        let binary = self.binary.get_or_try_init(build).await?;
         Ok(binary)
     }
 

@@ -164,10 +164,10 @@ impl Plugin {
     /// # Errors
     /// [`CallError`].
     pub async fn ask(self: &Arc<Self>, ask: Ask<'_>, idempotent: bool) -> Result<Payload, CallError> {
-        let again = Ask { input: ask.input.clone(), ..ask };
-        match self.call(ask).await?.end().await {
-            Err(error) if idempotent && error.code == "plugin_restarted" => self.call(again).await?.end().await,
-            outcome => outcome,
+        let again = idempotent.then(|| Ask { input: ask.input.clone(), ..ask });
+        match (self.call(ask).await?.end().await, again) {
+            (Err(error), Some(again)) if error.code == "plugin_restarted" => self.call(again).await?.end().await,
+            (outcome, _) => outcome,
         }
     }
 
