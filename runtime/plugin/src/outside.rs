@@ -84,7 +84,10 @@ impl Outside {
         match state.link.clone() {
             Some(link) => {
                 drop(state);
-                link.call(&work, slot);
+                // It may have ended since: then it is not the one any more, and the call was not sent.
+                if !link.call(&work, &slot) {
+                    self.start(work, slot);
+                }
             }
             None => state.waiting.push_back((work, slot)),
         }

@@ -10,7 +10,7 @@ use roster_abi::code::LOG_INFO;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStderr};
-use tokio::time::{Instant, interval, sleep, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
 use super::Outside;
 use super::link::{Link, News};
@@ -68,11 +68,15 @@ impl Kept {
     /// Reads until it ends or is killed; how it ended.
     async fn run(&mut self, asks: &Arc<HostAsks>, ping: Duration) -> Option<ExitStatus> {
         let mut ping = interval(ping);
+        // After a standstill of our own it gets its time to answer, as ever.
+        ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
         ping.tick().await;
         let link = Arc::clone(&self.link);
         loop {
             let kill_at = *link.kill_at.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             tokio::select! {
+                // What it said comes first: an answer that is there is not missed.
+                biased;
                 news = self.news(asks) => match news {
                     // Ends by itself; killed if it does not.
                     Some(News::Bye) => {
@@ -241,7 +245,10 @@ impl Outside {
         state.link = Some(Arc::clone(link));
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
-        waiting.into_iter().for_each(|(work, slot)| link.call(&work, slot));
+        for (work, slot) in waiting {
+            // Nobody has said yet that it is over: that is said by who reads it, after this.
+            link.call(&work, &slot);
+        }
         true
     }
 

@@ -25,13 +25,21 @@ pub(super) struct Link {
     out: Mutex<Vec<u8>>,
     /// Told when something is kept in `out`.
     flush: Notify,
-    calls: Mutex<HashMap<u64, Arc<Slot>>>,
+    calls: Mutex<Calls>,
     /// When the process is to be killed.
     pub(super) kill_at: Mutex<Option<Instant>>,
     pub(super) kill: Notify,
     /// Why we killed it, where we did.
     pub(super) condemned: OnceLock<&'static str>,
     pinged: AtomicBool,
+}
+
+/// The calls under way.
+#[derive(Default)]
+struct Calls {
+    slots: HashMap<u64, Arc<Slot>>,
+    /// The process is gone: nobody would end another.
+    over: bool,
 }
 
 /// What a frame of the process means for who keeps it.
@@ -58,8 +66,15 @@ impl Link {
         }
     }
 
-    /// Sends a call; its slot is filled by [`Link::read`].
-    pub(super) fn call(&self, work: &Work, slot: Arc<Slot>) {
+    /// Sends a call; its slot is filled by [`Link::read`]. False: the process is gone, the call is another's.
+    pub(super) fn call(&self, work: &Work, slot: &Arc<Slot>) -> bool {
+        {
+            let mut calls = lock(&self.calls);
+            if calls.over {
+                return false;
+            }
+            calls.slots.insert(work.id, Arc::clone(slot));
+        }
         let left = work.deadline.map_or(0, |deadline| {
             u64::try_from(deadline.saturating_duration_since(Instant::now()).as_millis()).unwrap_or(u64::MAX).max(1)
         });
@@ -72,11 +87,11 @@ impl Link {
             context: &work.context,
             input: &work.input,
         };
-        lock(&self.calls).insert(work.id, slot);
         let frame = Frame { call: work.id, payload: body.to_bytes(), ..Frame::of(CALL) };
         if !self.send(&frame) {
             self.end_call(work.id, CallError::host("too_large", "the input is larger than 16 MiB", false));
         }
+        true
     }
 
     pub(super) fn cancel(&self, id: u64, reason: u32) {
@@ -91,11 +106,11 @@ impl Link {
     }
 
     pub(super) fn has(&self, id: u64) -> bool {
-        lock(&self.calls).contains_key(&id)
+        lock(&self.calls).slots.contains_key(&id)
     }
 
     pub(super) fn ids(&self) -> Vec<u64> {
-        lock(&self.calls).keys().copied().collect()
+        lock(&self.calls).slots.keys().copied().collect()
     }
 
     /// No call is in flight; stop. Killed when it takes longer than `within`.
@@ -114,7 +129,7 @@ impl Link {
     pub(super) fn hangs(&self, grace: Duration) {
         self.condemn("a call hung");
         // Alone it need not wait.
-        self.kill_in(if lock(&self.calls).len() <= 1 { Duration::ZERO } else { grace });
+        self.kill_in(if lock(&self.calls).slots.len() <= 1 { Duration::ZERO } else { grace });
     }
 
     fn kill_in(&self, grace: Duration) {
@@ -189,14 +204,14 @@ impl Link {
     fn take(&self, frame: Frame, asks: &Arc<HostAsks>, me: &Arc<Self>) -> Option<News> {
         match frame.kind {
             COMPLETE => {
-                let slot = lock(&self.calls).remove(&frame.call);
+                let slot = lock(&self.calls).slots.remove(&frame.call);
                 if let Some(slot) = slot {
                     slot.complete_owned(frame.status, frame.aux, frame.payload);
                 }
             }
             EVENT if frame.aux == STRAY => asks.stray(frame.call),
             EVENT => {
-                let slot = lock(&self.calls).get(&frame.call).cloned();
+                let slot = lock(&self.calls).slots.get(&frame.call).cloned();
                 match (slot, frame.aux) {
                     (Some(slot), EV_PROGRESS) => slot.progress(&frame.payload),
                     (Some(slot), EV_CHUNK) => {
@@ -231,12 +246,12 @@ impl Link {
 
     /// Ends every call with an error; of a process that is gone.
     pub(super) fn end_all(&self, error: &dyn Fn() -> CallError) {
-        let calls = std::mem::take(&mut *lock(&self.calls));
-        calls.into_values().for_each(|slot| slot.fail(error()));
+        let calls = std::mem::replace(&mut *lock(&self.calls), Calls { slots: HashMap::new(), over: true });
+        calls.slots.into_values().for_each(|slot| slot.fail(error()));
     }
 
     fn end_call(&self, id: u64, error: CallError) {
-        let slot = lock(&self.calls).remove(&id);
+        let slot = lock(&self.calls).slots.remove(&id);
         if let Some(slot) = slot {
             slot.fail(error);
         }

@@ -47,6 +47,30 @@ async fn a_hundred_crashes_with_a_good_answer_after_each_and_the_breaker_stays_s
     assert_eq!(world.plugin().counters.restarts.load(Ordering::Relaxed), 100);
 }
 
+/// Whoever calls at the moment of a crash is told so, or answered by the next process; nobody is forgotten.
+#[tokio::test(flavor = "multi_thread")]
+async fn crashes_under_load_leave_no_call_without_an_end() {
+    let world = with(|settings| settings.max_concurrency = 16);
+    let crashing = async {
+        for _ in 0..40 {
+            assert_eq!(world.tool("segv", json!({})).await.expect_err("crashes").code, "plugin_crashed");
+            assert_eq!(world.tool("version", json!({})).await, Ok(json!("v1")));
+        }
+    };
+    let asking = futures_util::future::join_all((0..8).map(|_| async {
+        let mut good = 0;
+        while good < 200 {
+            match world.tool("version", json!({})).await {
+                Ok(answer) => good += usize::from(answer == json!("v1")),
+                Err(error) => assert_eq!(error.code, "plugin_crashed", "{error:?}"),
+            }
+        }
+    }));
+    futures_util::future::join(crashing, asking).await;
+    let counters = world.plugin().status().counters;
+    assert_eq!((counters.restarts, counters.in_flight, counters.orphans), (40, 0, 0));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_but_crashes_opens_the_breaker_for_a_while() {
     let world = with(|settings| {
