@@ -22,9 +22,14 @@ impl Library {
         // SAFETY: loading runs the library's initialisers. That is what an operator asks for who names it in the
         // configuration; it was checked to be whole and built for this machine and contract.
         let library = unsafe { open(path) }.map_err(|error| {
-            let message = format!("cannot be opened: {}", told(&error, path));
-            let help = "build it on this system or an older one, and install the libraries it needs";
-            Refusal::new(RefusalKind::Open, message, help)
+            let told = told(&error, path);
+            let help = match told.contains("map segment") {
+                true => {
+                    "raise `limits.memory` of this plugin; or the folder for copies (`cache_dir`) is mounted noexec"
+                }
+                false => "build it on this system or an older one, and install the libraries it needs",
+            };
+            Refusal::new(RefusalKind::Open, format!("cannot be opened: {told}"), help)
         })?;
         // SAFETY: only the address is taken; it is read below, within the size that preflight found in the file.
         let mapped = unsafe { library.get::<*const u8>(MANIFEST_SYMBOL) }.ok().map(|found| found.as_raw_ptr());

@@ -275,8 +275,9 @@ async fn panic_abort_is_refused_in_process_and_a_crash_elsewhere() {
 async fn memory_is_seen_in_process() {
     let world = faults(Isolation::InProcess, |_| {});
     let before = resident_mib();
-    assert_eq!(world.tool("leak", json!({"mib": 64})).await, Ok(json!(64)));
-    assert!(resident_mib() >= before + 48, "{before} MiB before, {} after", resident_mib());
+    assert_eq!(world.tool("leak", json!({"mib": 128})).await, Ok(json!(128)));
+    // Other tests of this process may give some back meanwhile.
+    assert!(resident_mib() >= before + 32, "{before} MiB before, {} after", resident_mib());
     is_good(&world, "a leak").await;
 }
 

@@ -136,6 +136,8 @@ async fn what_does_not_start_is_refused_with_how_it_ended() {
     let undefined = refused(&["UNDEFINED"]);
     assert_eq!(undefined.kind, RefusalKind::Open);
     assert!(undefined.message.contains("nope_fn"), "{}", undefined.message);
+    let small = with(|settings| settings.limits.memory = 4_096).plugin().refusal().expect("refused");
+    assert!(small.kind == RefusalKind::Open && small.help.contains("limits.memory"), "{small:?}");
     let said_no = refused(&["CREATE_FAILS"]);
     assert!(said_no.message.contains("the station does not answer"), "{}", said_no.message);
     let hangs = World::new(&["CREATE_HANGS"], Isolation::Process, Vec::new(), |settings| {
