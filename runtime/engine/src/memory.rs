@@ -13,4 +13,4 @@ mod window;
 pub mod working;
 
 pub use policy::{FactoryError, Memory, MemoryFactory, Policy};
-pub use window::{Fitted, Spoken, estimate_tokens, fit};
+pub use window::{CutResult, Fitted, Spoken, estimate_tokens, fit};

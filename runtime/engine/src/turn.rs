@@ -24,7 +24,7 @@ mod save;
 mod services;
 mod step;
 
-pub use approval::Verdict;
+pub use approval::{Declined, Verdict, decline_for_good};
 pub use client::{ClientTools, ResultsRefused, bring_results};
 pub use event::{Failure, FailureKind, FinishReason, TurnEvent};
 pub use request::{Input, InputMessage, TurnRequest};

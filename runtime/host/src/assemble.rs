@@ -265,7 +265,8 @@ fn recorder(project: &Project, clock: Arc<dyn Clock>, tracker: &TaskTracker) -> 
 /// The bounds of all turns together.
 #[must_use]
 pub(crate) fn limits(config: &RuntimeConfig) -> Limits {
-    Limits { turn_timeout: config.limits.turn_timeout, concurrent_turns: config.limits.concurrent_turns }
+    let config::Limits { turn_timeout, concurrent_turns, tool_result, .. } = config.limits;
+    Limits { turn_timeout, concurrent_turns, tool_result }
 }
 
 /// The store, or why it cannot be used.

@@ -249,6 +249,8 @@ pub trait OperatorStore: Send + Sync + 'static {
     fn owners<'a>(&'a self, thread: &'a ThreadId, limit: usize) -> StoreResult<'a, Vec<ResourceId>>;
     /// The turns of all owners that wait for a person, the newest first, at most `limit`.
     fn all_suspended(&self, limit: usize) -> StoreResult<'_, Vec<SuspendedTurn>>;
+    /// A turn of any owner that waits or once did.
+    fn any_suspended<'a>(&'a self, turn: &'a TurnId) -> StoreResult<'a, Option<SuspendedTurn>>;
     /// Whether the store can be used now: `Ok`, or why not. Cheap; asked by `/health`.
     fn health(&self) -> Result<(), StoreError>;
 }

@@ -3,10 +3,11 @@
 //! It shows that streaming, thinking, tool calls, sub-agents and memory work before any key is set. `pro` streams word
 //! by word with small pauses, `flash` is `pro` without them, `thinking` shows reasoning first. The same context always
 //! gives the same answer, in English or, to a question in Chinese, in Chinese. Tokens are an estimate: one for every
-//! four characters, and at least one.
+//! four characters, and at least one. Of an agent with an `output_schema` it says the least document that fits.
 
 mod ask;
 mod facts;
+mod form;
 mod reply;
 mod stage;
 #[cfg(test)]
@@ -92,7 +93,10 @@ impl Provider for DemoProvider {
 
 /// The whole answer, cut into deltas.
 fn deltas(model: Model, completion: &Completion) -> VecDeque<Delta> {
-    let reply = reply::reply_to(completion);
+    let mut reply = reply::reply_to(completion);
+    if let (Some(schema), true) = (&completion.output_schema, reply.calls.is_empty()) {
+        reply.text = form::least(schema).to_string();
+    }
     let reasoning = if model == Model::Thinking { reply.reasoning.as_str() } else { "" };
     let mut deltas: VecDeque<Delta> = words::pieces(reasoning).map(|word| Delta::Reasoning(word.to_owned())).collect();
     deltas.extend(words::pieces(&reply.text).map(|word| Delta::Text(word.to_owned())));

@@ -1,6 +1,5 @@
 //! The gateway: the doors client programs talk to, each with its own wire types.
 
-mod agent;
 mod chat;
 mod content;
 mod conversations;

@@ -1,5 +1,8 @@
 //! What every door shares.
 
+pub(crate) mod agent;
+pub(crate) mod decided;
+pub(crate) mod decision;
 pub(crate) mod error;
 pub(crate) mod guard;
 pub(crate) mod health;
@@ -13,4 +16,5 @@ pub(crate) mod peer;
 pub(crate) mod query;
 pub(crate) mod route;
 pub(crate) mod sse;
+pub(crate) mod usage;
 pub(crate) mod waiting;

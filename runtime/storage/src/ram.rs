@@ -9,7 +9,7 @@ mod suspension;
 
 use std::sync::{Arc, Mutex};
 
-use roster_model::id::{IdSource, ResourceId, ThreadId, ThreadKey};
+use roster_model::id::{IdSource, ResourceId, ThreadId, ThreadKey, TurnId};
 use roster_model::message::{Message, Seq, StoredMessage};
 use roster_model::storage::{
     BeginTurn, Begun, ConversationStore, MessageQuery, NewThread, OperatorStore, Page, SaveAnswer, StoreError,
@@ -132,6 +132,10 @@ impl OperatorStore for RamStore {
 
     fn all_suspended(&self, limit: usize) -> StoreResult<'_, Vec<SuspendedTurn>> {
         self.with(move |state| Ok(state.all_suspended(None, limit, self.clock.now())))
+    }
+
+    fn any_suspended<'a>(&'a self, turn: &'a TurnId) -> StoreResult<'a, Option<SuspendedTurn>> {
+        self.with(move |state| Ok(state.suspended(None, turn)))
     }
 
     fn health(&self) -> Result<(), StoreError> {

@@ -98,6 +98,10 @@ impl OperatorStore for UnavailableStore {
         self.refuse()
     }
 
+    fn any_suspended<'a>(&'a self, _: &'a TurnId) -> StoreResult<'a, Option<SuspendedTurn>> {
+        self.refuse()
+    }
+
     fn owners<'a>(&'a self, _: &'a ThreadId, _: usize) -> StoreResult<'a, Vec<ResourceId>> {
         self.refuse()
     }

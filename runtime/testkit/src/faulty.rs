@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use roster_model::BoxFuture;
-use roster_model::id::{ResourceId, ThreadId, ThreadKey};
+use roster_model::id::{ResourceId, ThreadId, ThreadKey, TurnId};
 use roster_model::message::{Message, Seq, StoredMessage};
 use roster_model::storage::{
     BeginTurn, Begun, ConversationStore, MessageQuery, NewThread, OperatorStore, Page, SaveAnswer, StoreError,
@@ -170,6 +170,10 @@ impl OperatorStore for FaultyStore {
 
     fn all_suspended(&self, limit: usize) -> StoreResult<'_, Vec<SuspendedTurn>> {
         self.inner.all_suspended(limit)
+    }
+
+    fn any_suspended<'a>(&'a self, turn: &'a TurnId) -> StoreResult<'a, Option<SuspendedTurn>> {
+        self.inner.any_suspended(turn)
     }
 
     fn health(&self) -> Result<(), StoreError> {

@@ -15,11 +15,13 @@
 //!                {"id": "msg_…", "seq": 8, "role": "assistant", "tier": "recall", "tokens": 12, "beside": 1},
 //!                {"id": "msg_…", "seq": 3, "role": "user", "tier": "recall", "thread": "thread_…", "tokens": 7, "rank": 2, …},
 //!                {"id": "msg_…", "seq": 40, "role": "user", "tier": "window", "tokens": 11, "position": 2},
+//!                {"id": "msg_…", "seq": 41, "role": "assistant", "tier": "window", "tokens": 16400, "position": 1,
+//!                 "cut_results": [{"call": "call_…", "tool": "http_fetch", "bytes": 1048576, "fed": 65530}]},
 //!                {"id": "msg_…", "role": "user", "tier": "input", "tokens": 8}],
 //!   "this_turn": {"parts": 2, "tokens": 33},
 //!   "left_out": [{"id": "msg_…", "seq": 39, "role": "assistant", "tier": "window", "tokens": 900, "limit": "max_tokens"}],
 //!   "older": 38,
-//!   "limits": {"last_messages": 10, "max_tokens": 8000,
+//!   "limits": {"last_messages": 10, "max_tokens": 8000, "tool_result": 65536,
 //!              "recall": {"scope": "resource", "top_k": 4, "before": 1, "after": 1, "threshold": 0.0,
 //!                         "space": "hash-1/512"}}
 //! }
@@ -29,7 +31,7 @@
 //! threads; `beside` is the rank of the hit a neighbour came with; `tokens.estimated` is the documented estimate over
 //! everything fed, `input` and `output` are what the provider billed (absent where it did not say); `older` counts the
 //! rows of the thread below the window's limit, recalled ones included; a recall `space` of `null` means that words alone
-//! decided.
+//! decided. `cut_results` (also of `this_turn`) are results above the limit `tool_result`, of which a part was fed.
 
 use roster_model::feed::FeedRecord;
 use roster_model::id::{MessageId, ThreadId, TurnId};
@@ -39,9 +41,9 @@ use roster_model::time::Timestamp;
 use roster_model::working::MemoryScope;
 use serde::Serialize;
 
-use super::estimate_tokens;
 use super::recall::{Found, Gathered, Searched, Why};
-use super::window::estimate_text;
+use super::transcript::ResultCap;
+use super::window::{CutResult, estimate_text, measure};
 use crate::definition::{RecallConfig, WindowConfig};
 
 /// How long records are kept: 30 days, in milliseconds.
@@ -62,6 +64,7 @@ pub struct Feed {
     older: u64,
     limits: Limits,
     tokens: u64,
+    cap: ResultCap,
 }
 
 /// One model call.
@@ -77,6 +80,8 @@ pub struct ModelCall {
     pub parts: usize,
     /// Its estimated tokens.
     pub tokens: u64,
+    /// The results among it that were not fed whole.
+    pub cut: Vec<CutResult>,
     /// What the provider billed, where it said so.
     pub usage: Usage,
 }
@@ -117,12 +122,15 @@ struct Entry {
     position: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cut_results: Vec<CutResult>,
 }
 
 #[derive(Debug, Clone, Default, Serialize)]
 struct Limits {
     last_messages: u32,
     max_tokens: Option<u32>,
+    tool_result: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     recall: Option<RecallLimits>,
 }
@@ -147,7 +155,7 @@ struct Record<'a> {
     tokens: Tokens,
     system: &'a [System],
     messages: &'a [Entry],
-    this_turn: ThisTurn,
+    this_turn: ThisTurn<'a>,
     left_out: &'a [Entry],
     older: u64,
     limits: &'a Limits,
@@ -163,12 +171,21 @@ struct Tokens {
 }
 
 #[derive(Serialize)]
-struct ThisTurn {
+struct ThisTurn<'a> {
     parts: usize,
     tokens: u64,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    cut_results: &'a [CutResult],
 }
 
 impl Feed {
+    /// A record in which nothing stands yet; results are fed up to this cap.
+    #[must_use]
+    pub fn new(cap: ResultCap) -> Self {
+        let limits = Limits { tool_result: cap.most(), ..Limits::default() };
+        Self { cap, limits, ..Self::default() }
+    }
+
     /// The limits of tier 1.
     pub fn limits(&mut self, window: WindowConfig) {
         self.limits.last_messages = window.last_messages;
@@ -197,20 +214,22 @@ impl Feed {
     /// The window's rows, oldest first, those that no longer fitted, and how many the thread has below its limit.
     pub fn window(&mut self, kept: &[StoredMessage], cut: &[StoredMessage], older: u64) {
         for (at, row) in kept.iter().enumerate() {
-            self.fed(Entry { position: Some(kept.len() - at), ..Entry::of_row(row, "window") });
+            let entry = Entry::of_row(row, "window", self.cap);
+            self.fed(Entry { position: Some(kept.len() - at), ..entry });
         }
-        self.left_out.extend(cut.iter().map(|row| Entry::of_row(row, "window").cut()));
+        self.left_out.extend(cut.iter().map(|row| Entry::of_row(row, "window", self.cap).cut()));
         self.older = older;
     }
 
     /// What was recalled and why.
     pub fn recall(&mut self, config: &RecallConfig, searched: &Searched, gathered: &Gathered) {
         for found in &gathered.here {
-            self.fed(Entry::of_found(found, true, searched));
+            self.fed(Entry::of_found(found, true, searched, self.cap));
         }
         // Their tokens are those of the block, counted with the system texts.
-        self.messages.extend(gathered.elsewhere.iter().map(|found| Entry::of_found(found, false, searched)));
-        self.left_out.extend(gathered.left_out.iter().map(|found| Entry::of_found(found, false, searched).cut()));
+        let of = |found: &Found| Entry::of_found(found, false, searched, self.cap);
+        self.messages.extend(gathered.elsewhere.iter().map(of));
+        self.left_out.extend(gathered.left_out.iter().map(|found| of(found).cut()));
         self.limits.recall = Some(RecallLimits {
             scope: searched.scope.as_str(),
             top_k: config.top_k,
@@ -223,7 +242,7 @@ impl Feed {
 
     /// A message of the request.
     pub fn input(&mut self, id: &MessageId, role: &'static str, parts: &[Part]) {
-        self.fed(Entry::new(id, role, "input", parts));
+        self.fed(Entry::new(id, role, "input", parts, self.cap));
     }
 
     fn fed(&mut self, entry: Entry) {
@@ -253,7 +272,7 @@ impl Feed {
             },
             system: &self.system,
             messages: &self.messages,
-            this_turn: ThisTurn { parts: call.parts, tokens: call.tokens },
+            this_turn: ThisTurn { parts: call.parts, tokens: call.tokens, cut_results: &call.cut },
             left_out: &self.left_out,
             older: self.older,
             limits: &self.limits,
@@ -265,14 +284,15 @@ impl Feed {
 }
 
 impl Entry {
-    fn new(id: &MessageId, role: &'static str, tier: &'static str, parts: &[Part]) -> Self {
+    fn new(id: &MessageId, role: &'static str, tier: &'static str, parts: &[Part], cap: ResultCap) -> Self {
+        let measured = measure(parts, cap);
         Self {
             id: id.clone(),
             seq: None,
             role,
             tier,
             thread: None,
-            tokens: u64::from(estimate_tokens(parts)),
+            tokens: u64::from(measured.tokens),
             rank: None,
             score: None,
             cosine: None,
@@ -280,16 +300,17 @@ impl Entry {
             beside: None,
             position: None,
             limit: None,
+            cut_results: measured.cut,
         }
     }
 
-    fn of_row(row: &StoredMessage, tier: &'static str) -> Self {
+    fn of_row(row: &StoredMessage, tier: &'static str, cap: ResultCap) -> Self {
         let message = &row.message;
-        Self { seq: Some(row.seq.0), ..Self::new(&message.id, message.role.as_str(), tier, &message.parts) }
+        Self { seq: Some(row.seq.0), ..Self::new(&message.id, message.role.as_str(), tier, &message.parts, cap) }
     }
 
-    fn of_found(found: &Found, here: bool, searched: &Searched) -> Self {
-        let mut entry = Self::of_row(&found.row, "recall");
+    fn of_found(found: &Found, here: bool, searched: &Searched, cap: ResultCap) -> Self {
+        let mut entry = Self::of_row(&found.row, "recall", cap);
         entry.thread = (!here).then(|| found.thread.clone());
         let rank = found.why.rank();
         if matches!(found.why, Why::Beside(_)) {

@@ -2,8 +2,10 @@
 //!
 //! What it yields is legal for every provider ([`rules`] says what that means, dialect by dialect): whole call/result
 //! pairs in order, no orphan, no repeated or illegal call id, no empty message, a person's words first. A call that never got its result (the client left, the process died) is answered by a result that
-//! says so; a made-up success never is. No other code cuts, merges or reorders messages.
+//! says so; a made-up success never is. A result above the cap ([`ResultCap`]) is fed as its beginning and end. No other
+//! code cuts, merges or reorders messages.
 
+mod cut;
 pub mod rules;
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -13,6 +15,8 @@ use roster_model::provider::{PromptMessage, UserPart};
 use serde_json::Value;
 
 use crate::definition::orchestration::ORCHESTRATE;
+
+pub use cut::{FedResult, ResultCap};
 
 /// What the model is told of a call whose result never came.
 pub const INTERRUPTED_RESULT: &str =
@@ -25,9 +29,10 @@ pub const PLACEHOLDER: &str = ".";
 const LONGEST_ID: usize = 40;
 const LONGEST_NAME: usize = 64;
 
-/// Reads rows into the messages of a model call: they begin and end so that a model can answer.
-pub fn for_model<'a>(rows: impl IntoIterator<Item = (Role, &'a [Part])>) -> Vec<PromptMessage> {
-    let mut prompt = read(rows);
+/// Reads rows into the messages of a model call: they begin and end so that a model can answer, and no result in them is
+/// longer than the cap.
+pub fn for_model<'a>(rows: impl IntoIterator<Item = (Role, &'a [Part])>, cap: ResultCap) -> Vec<PromptMessage> {
+    let mut prompt = read(rows, cap);
     let placeholder = || PromptMessage::User(vec![UserPart::Text(PLACEHOLDER.to_owned())]);
     if matches!(prompt.last(), Some(PromptMessage::Assistant { .. })) {
         prompt.push(placeholder());
@@ -40,8 +45,8 @@ pub fn for_model<'a>(rows: impl IntoIterator<Item = (Role, &'a [Part])>) -> Vec<
 
 /// Reads rows, oldest first, into prompt messages. System rows, reasoning without an opaque part and error parts are
 /// left out; a row with nothing left is left out whole.
-fn read<'a>(rows: impl IntoIterator<Item = (Role, &'a [Part])>) -> Vec<PromptMessage> {
-    let mut reader = Reader::default();
+fn read<'a>(rows: impl IntoIterator<Item = (Role, &'a [Part])>, cap: ResultCap) -> Vec<PromptMessage> {
+    let mut reader = Reader { cap, ..Reader::default() };
     for (role, parts) in rows {
         match role {
             Role::System => {}
@@ -54,6 +59,7 @@ fn read<'a>(rows: impl IntoIterator<Item = (Role, &'a [Part])>) -> Vec<PromptMes
 
 #[derive(Default)]
 struct Reader {
+    cap: ResultCap,
     prompt: Vec<PromptMessage>,
     /// Call ids already in the prompt: an id that comes twice is renamed, call and result alike.
     seen: HashSet<String>,
@@ -92,7 +98,7 @@ impl Reader {
                     }
                 }
                 Part::ToolCall(call) => step.calls.push(call.clone()),
-                Part::ToolResult(result) => step.results.push(result.clone()),
+                Part::ToolResult(result) => step.results.push(self.cap.result(result)),
                 Part::File { .. } | Part::Error { .. } => {}
             }
         }
@@ -165,7 +171,7 @@ impl Reader {
 }
 
 /// The record of an orchestration: the engine's own, no model made the call, and what it came to stands in words beside it.
-fn is_orchestration(part: &Part) -> bool {
+pub(crate) fn is_orchestration(part: &Part) -> bool {
     match part {
         Part::ToolCall(call) => call.name == ORCHESTRATE && call.arguments.contains_key("pattern"),
         Part::ToolResult(result) => result.name == ORCHESTRATE && result.output.get("stages").is_some(),

@@ -1,6 +1,6 @@
 //! The assistant's message as it grows.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use roster_model::id::IdSource;
@@ -12,8 +12,9 @@ use serde_json::Value;
 
 use super::pattern::StageReport;
 use super::step::MOST_BYTES;
-use crate::memory::estimate_tokens;
 use crate::memory::feed::ModelCall;
+use crate::memory::transcript::{ResultCap, is_orchestration};
+use crate::memory::{CutResult, estimate_tokens};
 use crate::tool::parse_arguments;
 
 /// A call being written by the model.
@@ -33,6 +34,10 @@ pub(super) struct Answer {
     all_known: bool,
     /// Where this step's parts begin: text of two steps is never joined.
     step_start: usize,
+    /// How much of a result is fed.
+    cap: ResultCap,
+    /// Results that are not fed whole, by their calls, and what is fed instead: cut once, not for each model call.
+    cut: HashMap<String, (CutResult, Value)>,
     /// The model calls so far, one a step.
     pub(super) model_calls: Vec<ModelCall>,
     /// The number of this step, from 1.
@@ -56,7 +61,11 @@ const BELIEVED_RANDOM: usize = 16;
 
 impl Answer {
     /// An empty answer after these messages.
-    pub(super) fn after<'a>(history: impl Iterator<Item = (Role, &'a [Part])>, all_known: bool) -> Self {
+    pub(super) fn after<'a>(
+        history: impl Iterator<Item = (Role, &'a [Part])>,
+        all_known: bool,
+        cap: ResultCap,
+    ) -> Self {
         let mut taken = HashSet::new();
         for (_, parts) in history {
             for part in parts {
@@ -71,6 +80,8 @@ impl Answer {
             taken,
             all_known,
             step_start: 0,
+            cap,
+            cut: HashMap::new(),
             model_calls: Vec::new(),
             step: 0,
             rejected: None,
@@ -81,22 +92,42 @@ impl Answer {
 
     /// The answer of a turn that goes on: what it said before it was suspended.
     pub(super) fn resumed(mut self, parts: Vec<Part>) -> Self {
-        self.taken.extend(parts.iter().filter_map(|part| match part {
-            Part::ToolCall(call) => Some(call.id.clone()),
-            _ => None,
-        }));
+        for part in &parts {
+            match part {
+                Part::ToolCall(call) => _ = self.taken.insert(call.id.clone()),
+                Part::ToolResult(result) if !is_orchestration(part) => self.note_cut(result),
+                _ => {}
+            }
+        }
         let begins =
-            |pair: &[Part]| matches!(pair, [Part::ToolResult(_), next] if !matches!(next, Part::ToolResult(_)));
-        let more = parts.windows(2).filter(|pair| begins(pair)).count();
+            |pair: &[&Part]| matches!(pair, [Part::ToolResult(_), next] if !matches!(next, Part::ToolResult(_)));
+        let of_models: Vec<&Part> = parts.iter().filter(|part| !is_orchestration(part)).collect();
+        let more = of_models.windows(2).filter(|pair| begins(pair)).count();
         self.step = u32::try_from(more).unwrap_or(u32::MAX).saturating_add(1);
         self.step_start = parts.len();
         self.parts = parts;
         self
     }
 
-    /// What stands after the question so far, as the model is told it.
+    /// What stands after the question so far, as the model is told it but for the length of results.
     pub(super) fn said(&self) -> Vec<Row> {
-        let assistant = |parts: &[Part]| (Role::Assistant, parts.to_vec());
+        self.said_as(Part::clone)
+    }
+
+    /// The same with results as they are fed.
+    pub(super) fn said_cut(&self) -> Vec<Row> {
+        self.said_as(|part| match part {
+            Part::ToolResult(ToolResult { call_id, name, is_error, duration_ms, .. }) => {
+                let Some((_, output)) = self.cut.get(call_id) else { return part.clone() };
+                let (call_id, name, output) = (call_id.clone(), name.clone(), output.clone());
+                Part::ToolResult(ToolResult { call_id, name, output, is_error: *is_error, duration_ms: *duration_ms })
+            }
+            part => part.clone(),
+        })
+    }
+
+    fn said_as(&self, told: impl Fn(&Part) -> Part) -> Vec<Row> {
+        let assistant = |parts: &[Part]| (Role::Assistant, parts.iter().map(&told).collect());
         let mut rows = match &self.rejected {
             None => vec![assistant(&self.parts)],
             Some(rejected) => {
@@ -155,13 +186,19 @@ impl Answer {
         self.step += 1;
     }
 
-    /// Notes that a model is asked; the next model asked in the same step stands in its place.
-    pub(super) fn asked(&mut self, model: &str, at: Timestamp) {
+    /// Notes that a model is asked, and what it is told that this turn said; the next model asked in the same step stands
+    /// in its place.
+    pub(super) fn asked(&mut self, model: &str, at: Timestamp, said: &[Row]) {
         let step = self.step;
         self.model_calls.retain(|call| call.step != step);
-        let tokens = if self.parts.is_empty() { 0 } else { u64::from(estimate_tokens(&self.parts)) };
-        let (model, parts) = (model.to_owned(), self.parts.len());
-        self.model_calls.push(ModelCall { step, at, model, parts, tokens, usage: Usage::default() });
+        let tokens = said.iter().map(|(_, parts)| u64::from(estimate_tokens(parts, self.cap))).sum();
+        let parts = said.iter().map(|(_, parts)| parts.len()).sum();
+        let cut = self.parts.iter().filter_map(|part| match part {
+            Part::ToolResult(result) => self.cut.get(&result.call_id).map(|(cut, _)| cut.clone()),
+            _ => None,
+        });
+        let (model, cut) = (model.to_owned(), cut.collect());
+        self.model_calls.push(ModelCall { step, at, model, parts, tokens, cut, usage: Usage::default() });
     }
 
     pub(super) fn text(&mut self, piece: &str) {
@@ -215,7 +252,15 @@ impl Answer {
         call
     }
 
+    fn note_cut(&mut self, result: &ToolResult) {
+        let fed = self.cap.fed(&result.output);
+        if let Some(cut) = CutResult::of(result, &fed) {
+            self.cut.insert(result.call_id.clone(), (cut, Value::String(fed.text.into_owned())));
+        }
+    }
+
     pub(super) fn result(&mut self, result: ToolResult) {
+        self.note_cut(&result);
         self.parts.push(Part::ToolResult(result));
     }
 
@@ -250,6 +295,14 @@ impl Answer {
     pub(super) fn fixed_call(&mut self, call: ToolCall) {
         self.taken.insert(call.id.clone());
         self.parts.push(Part::ToolCall(call));
+    }
+
+    /// The result of an orchestration that began before the turn waited.
+    pub(super) fn orchestration(&self) -> Option<ToolResult> {
+        self.parts.iter().find_map(|part| match part {
+            Part::ToolResult(result) if is_orchestration(part) => Some(result.clone()),
+            _ => None,
+        })
     }
 
     /// Its result so far, in place of what was known before.

@@ -4,17 +4,19 @@
 //! nothing else is kept. Only a stored turn that a request began can wait: behind a sub-agent's turn stands a model, not
 //! a person, and a turn that stores nothing has nowhere to wait. There such a call is refused, and its model is told.
 
+use roster_model::housekeeping::SessionStore;
 use roster_model::id::ResourceId;
-use roster_model::message::{MessageStatus, Role, Seq, ToolCall, ToolResult};
-use roster_model::storage::{Begun, StoreError, StoreErrorKind};
-use roster_model::suspension::open_calls;
+use roster_model::message::{MessageStatus, Part, Role, Seq, ToolCall, ToolResult};
+use roster_model::storage::{Begun, SaveAnswer, StoreError, StoreErrorKind};
+use roster_model::suspension::{SuspendedTurn, open_calls};
 use serde_json::Value;
 
 use super::answer::Answer;
 use super::context::Context;
 use super::event::{Failure, FailureKind, FinishReason, TurnEvent};
 use super::orchestrate::run_calls;
-use super::run::Turn;
+use super::run::{Resumption, Turn};
+use super::services::Services;
 use crate::memory::Memory;
 use crate::trace::TraceContext;
 
@@ -27,6 +29,88 @@ pub struct Verdict {
     pub approved: bool,
     /// Why, for the model.
     pub reason: Option<String>,
+}
+
+/// What came of declining calls of a turn whose agent does not go on with it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Declined {
+    /// Of the calls that were declined now.
+    pub results: Vec<ToolResult>,
+    /// Whether other calls still wait.
+    pub waits: bool,
+}
+
+/// Declines calls of a turn that its agent cannot go on with: it does not serve, or has no memory any more. The results
+/// are stored, and no model is asked; whoever goes on with the conversation is told.
+///
+/// # Errors
+/// `turn_not_found` and `turn_not_suspended` when nothing waits; the store's failure.
+pub async fn decline_for_good(
+    services: &Services,
+    store: &dyn SessionStore,
+    waiting: &SuspendedTurn,
+    verdict: &Verdict,
+) -> Result<Declined, Failure> {
+    let held = services.locks.acquire(&waiting.key).await;
+    let resumed = store.resume_turn(&waiting.key.resource, &waiting.turn).await;
+    let mut message = resumed.map_err(|error| not_resumed(&error, false))?.turn.row.message;
+    let results: Vec<ToolResult> =
+        verdict.of(&message.parts).iter().map(|call| refused(call, &verdict.why())).collect();
+    message.parts.extend(results.iter().cloned().map(Part::ToolResult));
+    let waits = !open_calls(&message.parts).is_empty();
+    message.status = if waits { MessageStatus::Suspended } else { MessageStatus::Interrupted };
+    let save = SaveAnswer { key: waiting.key.clone(), turn: waiting.turn.clone(), message: Some(message), last: true };
+    if let Err(error) = store.save_answer(save).await {
+        tracing::error!(turn = %waiting.turn, kind = ?error.kind, %error, "a declined call could not be saved");
+        let (key, turn) = (waiting.key.clone(), waiting.turn.clone());
+        // The thread must not be lost with it.
+        store.save_answer(SaveAnswer { key, turn, message: None, last: true }).await.ok();
+        return Err(Failure::from(&error));
+    }
+    drop(held);
+    Ok(Declined { results, waits })
+}
+
+impl Verdict {
+    /// The calls among these parts that it is about.
+    fn of(&self, parts: &[Part]) -> Vec<ToolCall> {
+        let open = open_calls(parts).into_iter();
+        open.filter(|call| self.call.as_ref().is_none_or(|id| *id == call.id)).cloned().collect()
+    }
+
+    /// What a model is told of calls that were declined.
+    fn why(&self) -> String {
+        let declined = "A person declined this call, and it was not run.";
+        match self.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty()) {
+            Some(reason) => format!("{declined} Their reason: {reason}"),
+            None => declined.to_owned(),
+        }
+    }
+}
+
+/// A call's result when it was not run.
+fn refused(call: &ToolCall, why: &str) -> ToolResult {
+    ToolResult {
+        call_id: call.id.clone(),
+        name: call.name.clone(),
+        output: Value::String(why.to_owned()),
+        is_error: true,
+        duration_ms: 0,
+    }
+}
+
+/// Why a turn that waits was not taken up; `results`: it was for results of the client's own tools.
+fn not_resumed(error: &StoreError, results: bool) -> Failure {
+    let (code, message) = match error.kind {
+        StoreErrorKind::NotFound => ("turn_not_found", "no turn of this id waits for approval"),
+        StoreErrorKind::Conflict if results => (
+            "results_not_awaited",
+            "the turn does not wait for these results any more: they came before, or something newer did",
+        ),
+        StoreErrorKind::Conflict => ("turn_not_suspended", "the turn does not wait for approval any more"),
+        _ => return Failure::from(error),
+    };
+    Failure::new(FailureKind::Store(error.kind), code, message)
 }
 
 const NOBODY_TO_ASK: &str = "this tool needs a person's approval, and nobody can be asked here: \
@@ -80,8 +164,7 @@ impl Turn {
         answer: &mut Answer,
     ) -> Result<(), Failure> {
         for call in calls {
-            let (call_id, name) = (call.id.clone(), call.name.clone());
-            let result = ToolResult { call_id, name, output: Value::from(why), is_error: true, duration_ms: 0 };
+            let result = refused(call, why);
             let known = self.request.agent.tools.find(&call.name).map_or("unknown", |bound| bound.written.as_str());
             self.services.metrics.tool_call(known, code);
             answer.result(result.clone());
@@ -112,7 +195,7 @@ impl Turn {
             Ok((context, answer)) => return Ok((context, answer.resumed(parts))),
             Err(failure) => failure,
         };
-        let answer = Answer::after(std::iter::empty(), true).resumed(parts);
+        let answer = Answer::after(std::iter::empty(), true, self.cap()).resumed(parts);
         match self.close(Err(failure), answer).await {
             Err(failure) => Err(failure),
             Ok(_) => Err(Failure::new(FailureKind::Internal, "internal", "a failed turn ended well")),
@@ -129,17 +212,8 @@ impl Turn {
 
     fn not_resumed(&self, error: &StoreError) -> Failure {
         match error.kind {
-            StoreErrorKind::NotFound => {
-                Failure::new(FailureKind::Store(error.kind), "turn_not_found", "no turn of this id waits for approval")
-            }
-            StoreErrorKind::Conflict if matches!(self.resumption, Some(super::run::Resumption::Results(_))) => {
-                let message =
-                    "the turn does not wait for these results any more: they came before, or something newer did";
-                Failure::new(FailureKind::Store(error.kind), "results_not_awaited", message)
-            }
-            StoreErrorKind::Conflict => {
-                let message = "the turn does not wait for approval any more";
-                Failure::new(FailureKind::Store(error.kind), "turn_not_suspended", message)
+            StoreErrorKind::NotFound | StoreErrorKind::Conflict => {
+                not_resumed(error, matches!(self.resumption, Some(Resumption::Results(_))))
             }
             _ => self.store_failed(error),
         }
@@ -156,17 +230,11 @@ impl Turn {
         answer: &mut Answer,
         trace: &TraceContext,
     ) -> Result<bool, Failure> {
-        let open = open_calls(&answer.parts).into_iter().cloned();
-        let decided: Vec<ToolCall> =
-            open.filter(|call| verdict.call.as_ref().is_none_or(|id| *id == call.id)).collect();
+        let decided = verdict.of(&answer.parts);
         if verdict.approved {
             run_calls(self, context, &decided, answer, trace).await?;
         } else {
-            let why = match verdict.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty()) {
-                Some(reason) => format!("A person declined this call, and it was not run. Their reason: {reason}"),
-                None => "A person declined this call, and it was not run.".to_owned(),
-            };
-            self.refuse(&decided, &why, "declined", answer).await?;
+            self.refuse(&decided, &verdict.why(), "declined", answer).await?;
         }
         let rest: Vec<ToolCall> = open_calls(&answer.parts).into_iter().cloned().collect();
         for call in &rest {

@@ -101,6 +101,7 @@ impl Turn {
             cancel: cancel.clone(),
             deadline,
             timeout,
+            tool_result: parent.tool_result,
             began: Instant::now(),
             request,
             lineage,

@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use roster_model::id::AgentId;
 use roster_model::message::{MessageStatus, ToolCall, ToolResult};
 use roster_model::provider::OfferedTool;
 use roster_model::suspension::{NO_RESULT, SuspendedTurn, open_calls};
@@ -71,6 +72,8 @@ pub enum ResultsRefused {
     Failed(Failure),
     /// The conversation waits for no results.
     NotAwaited,
+    /// Another agent waits for them.
+    OtherAgent(AgentId),
     /// These calls have no result among them.
     Missing(Vec<String>),
     /// There is no open call of this id.
@@ -93,6 +96,9 @@ pub async fn bring_results(
     let newest = newest.map_err(|error| ResultsRefused::Failed(Failure::from(&error)))?.pop();
     let row = newest.filter(|row| row.message.status == MessageStatus::Awaiting).ok_or(ResultsRefused::NotAwaited)?;
     let turn = row.turn.clone().ok_or(ResultsRefused::NotAwaited)?;
+    if let Some(origin) = row.message.origin.as_ref().filter(|origin| origin.agent != request.agent.definition.id) {
+        return Err(ResultsRefused::OtherAgent(origin.agent.clone()));
+    }
     let open: Vec<&str> = open_calls(&row.message.parts).into_iter().map(|call| call.id.as_str()).collect();
     if let Some(unknown) = results.iter().find(|result| !open.contains(&result.call_id.as_str())) {
         return Err(ResultsRefused::Unknown(unknown.call_id.clone()));

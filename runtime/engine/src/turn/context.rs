@@ -8,7 +8,7 @@ use roster_model::provider::{Completion, ModelSettings, PromptMessage};
 
 use super::request::TurnRequest;
 use crate::memory::feed::Feed;
-use crate::memory::transcript;
+use crate::memory::transcript::{self, ResultCap};
 use crate::memory::working::OpenWorking;
 
 /// History and input of a turn, before the model's own steps.
@@ -47,14 +47,19 @@ impl Context {
         self.rows.iter().map(|(role, parts)| (*role, parts.as_slice()))
     }
 
+    /// Lets go of what of the rows is not fed.
+    pub(super) fn cut(&mut self, cap: ResultCap) {
+        self.rows.iter_mut().for_each(|(_, parts)| cap.cut(parts));
+    }
+
     /// The next model call: instructions, history, input, and what this turn said so far.
-    pub(super) fn completion(&self, request: &TurnRequest, model: &str, said: &[Row]) -> Completion {
+    pub(super) fn completion(&self, request: &TurnRequest, model: &str, said: &[Row], cap: ResultCap) -> Completion {
         let agent = &request.agent;
         let system = std::iter::once(&agent.definition.instructions).chain(&self.system);
         let mut messages: Vec<PromptMessage> =
             system.filter(|text| !text.trim().is_empty()).cloned().map(PromptMessage::System).collect();
         let rows = self.rows().chain(said.iter().map(|(role, parts)| (*role, parts.as_slice())));
-        messages.extend(transcript::for_model(rows));
+        messages.extend(transcript::for_model(rows, cap));
         let tools = match self.working {
             Some(_) => agent.tools.offered(),
             None => agent.tools.offered_without_memory(),

@@ -170,8 +170,12 @@ pub struct Failure {
 impl Failure {
     /// Whether operators want to read of it: not when the client left, and not when a decision came too late.
     pub(super) fn is_news(&self) -> bool {
-        let late = matches!(self.code, "turn_not_suspended" | "turn_not_found" | "results_not_awaited");
-        self.kind != FailureKind::Cancelled && !late
+        self.kind != FailureKind::Cancelled && !self.is_late()
+    }
+
+    /// Whether a decision or results came when nothing waited for them any more: no turn went on, so none failed.
+    pub(super) fn is_late(&self) -> bool {
+        matches!(self.code, "turn_not_suspended" | "turn_not_found" | "results_not_awaited")
     }
 
     /// A failure of this kind.

@@ -23,7 +23,7 @@ impl Turn {
         let settings = self.settings();
         let Some(memory) = self.memory() else {
             let context = self.stateless(settings);
-            let answer = Answer::after(context.rows(), true);
+            let answer = Answer::after(context.rows(), true, self.cap());
             return Ok((context, answer));
         };
         let (question, seed) = self.question_and_seed();
@@ -68,8 +68,8 @@ impl Turn {
             join3(self.tail(memory, begun.first), self.working(memory), self.vector(memory, &words)).await;
         let (tail, working) = (tail?, working?);
         let whole = begun.first.0.saturating_sub(1) == tail.len() as u64;
-        let window = fit(tail, policy.window.max_tokens);
-        let seeded = fit(seed, if begun.seeded { policy.window.max_tokens } else { None });
+        let window = fit(tail, policy.window.max_tokens, self.cap());
+        let seeded = fit(seed, if begun.seeded { policy.window.max_tokens } else { None }, self.cap());
         // Only what is in the prompt is looked through for call ids that are taken.
         let all_known = whole && window.cut.is_empty() && seeded.cut.is_empty();
         let from = window.kept.first().map_or(begun.first, |row| row.seq);
@@ -78,7 +78,7 @@ impl Turn {
             Some(config) => self.recalled(memory, config, (&words, vector.as_deref()), from, budget).await,
             None => None,
         };
-        let mut feed = Feed::default();
+        let mut feed = Feed::new(self.cap());
         let system = self.system(&mut feed, working.as_ref(), recalled.as_ref());
         let written = 1 + seeded.kept.len() + seeded.cut.len();
         let rows = self.rows(&mut feed, recalled, &window, seeded, begun.first, &question);
@@ -86,7 +86,7 @@ impl Turn {
         let remembered =
             Some(Remembered { feed, first: begun.first, written, question: words, fed_question: None, vector });
         let context = Context { system, rows, settings, working, remembered };
-        let answer = Answer::after(context.rows(), all_known);
+        let answer = Answer::after(context.rows(), all_known, self.cap());
         Ok((context, answer))
     }
 
@@ -122,7 +122,7 @@ impl Turn {
         let question = Question { memory, config, key, owner_named, before, now, text, vector };
         let found = async {
             let searched = self.services.recall.search(question).await?;
-            let gathered = gather(&memory.store, config, key, before, &searched.hits, budget).await?;
+            let gathered = gather(&memory.store, config, key, before, &searched.hits, (budget, self.cap())).await?;
             Ok::<_, StoreError>(Recalled { config: config.clone(), searched, gathered })
         };
         match found.await {

@@ -34,8 +34,10 @@ impl Turn {
         trace: &TraceContext,
     ) -> Result<FinishReason, Failure> {
         // A turn that waited goes on where it was: its stages ran before.
-        let orchestration = self.request.agent.definition.orchestration.as_ref().filter(|_| self.resumption.is_none());
-        let Some(orchestration) = orchestration else {
+        if self.resumption.is_some() {
+            return parallel::go_on(self, context, answer, trace).await;
+        }
+        let Some(orchestration) = self.request.agent.definition.orchestration.as_ref() else {
             return self.converse(context, answer, trace).await;
         };
         let whole = Whole::new(self, orchestration);
@@ -140,12 +142,14 @@ impl<'a> Whole<'a> {
             duration_ms: u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
         }
     }
+}
 
+impl Turn {
     /// Says words that no model said.
     async fn say(&self, answer: &mut Answer, words: String) {
         if !words.is_empty() {
             answer.text(&words);
-            self.turn.emit(TurnEvent::Text(words)).await;
+            self.emit(TurnEvent::Text(words)).await;
         }
     }
 }

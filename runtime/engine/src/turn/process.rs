@@ -91,7 +91,13 @@ pub(super) async fn add(turn: &Turn, context: &mut Context, words: String) -> Re
 
 /// What this turn said so far, with its tools' results, as it is fed in the next step.
 pub(super) async fn fed(turn: &Turn, answer: &Answer) -> Result<Vec<Row>, Failure> {
-    messages(turn, Stage::Input, answer.said()).await
+    if turn.request.agent.processors.is_empty() {
+        return Ok(answer.said_cut());
+    }
+    // They see results whole: what one hides must not get past it in two halves.
+    let mut rows = messages(turn, Stage::Input, answer.said()).await?;
+    rows.iter_mut().for_each(|(_, parts)| turn.cap().cut(parts));
+    Ok(rows)
 }
 
 /// What is stored of the answer. When that cannot be told, its words are not stored and the turn fails.

@@ -23,10 +23,11 @@ use super::orchestrate::{self, Lineage};
 use super::process;
 use super::request::TurnRequest;
 use super::running::Place;
-use super::services::{Services, TurnRefused, TurnStream};
+use super::services::{Limits, Services, TurnRefused, TurnStream};
 use super::step;
 use crate::definition::OnDisconnect;
 use crate::memory::Memory;
+use crate::memory::transcript::ResultCap;
 use crate::trace::{OpenSpan, TraceContext, TurnOutcome};
 
 /// Events waiting for a slow client; a fuller queue makes the turn wait.
@@ -49,6 +50,8 @@ pub(super) struct Turn {
     pub(super) cancel: CancellationToken,
     pub(super) deadline: Instant,
     pub(super) timeout: Duration,
+    /// Bytes of a tool's result that a model is fed, as it was when the request came.
+    pub(super) tool_result: usize,
     pub(super) began: Instant,
     /// Where this turn stands in its trace: below the calling agent's tool span, or at the top.
     pub(super) trace: TraceContext,
@@ -121,7 +124,7 @@ fn launch(
 ) -> Result<TurnStream, TurnRefused> {
     let cancel = CancellationToken::new();
     let place = services.place(&request.key, &cancel).ok_or(TurnRefused::Busy)?;
-    let timeout = services.limits().turn_timeout;
+    let Limits { turn_timeout: timeout, tool_result, .. } = services.limits();
     let (sender, events) = mpsc::channel(QUEUE);
     let finishes_anyway = request.agent.definition.on_disconnect == OnDisconnect::Finish;
     let turn = Turn {
@@ -134,6 +137,7 @@ fn launch(
         cancel: cancel.clone(),
         deadline: Instant::now() + timeout,
         timeout,
+        tool_result,
         began: Instant::now(),
         trace: services.trace(),
         request,
@@ -169,6 +173,11 @@ impl Turn {
     /// Whether this turn reads and writes a thread.
     pub(super) fn remembers(&self) -> bool {
         self.memory().is_some()
+    }
+
+    /// How much of a tool's result its model is fed.
+    pub(super) fn cap(&self) -> ResultCap {
+        ResultCap::new(self.tool_result, self.remembers())
     }
 
     async fn run_and_tell(self, place: Place) {
@@ -208,7 +217,10 @@ impl Turn {
         };
         let usage = done.as_ref().map_or_else(|failure| failure.usage, |done| done.usage);
         step::note_usage(&mut span, usage);
-        self.services.metrics.turn(self.request.agent.definition.id.as_str(), outcome, self.began.elapsed());
+        if !done.as_ref().is_err_and(Failure::is_late) {
+            let agent = self.request.agent.definition.id.as_str();
+            self.services.metrics.turn(agent, outcome, self.began.elapsed());
+        }
         span.close(code);
         done
     }
@@ -249,6 +261,7 @@ impl Turn {
             .within(async {
                 self.emit(started).await;
                 process::input(self, &mut context).await?;
+                context.cut(self.cap());
                 self.work(&mut context, &mut answer, trace).await
             })
             .await;

@@ -69,6 +69,10 @@ impl Turn {
         outcome: Result<FinishReason, Failure>,
         mut answer: Answer,
     ) -> Result<Done, Failure> {
+        if outcome.is_ok() {
+            // What was rejected is no answer, also where the turn ends before there was another.
+            answer.drop_rejected();
+        }
         let text = answer.last_text();
         let usage = answer.usage;
         let status = match &outcome {

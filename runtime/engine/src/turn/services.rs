@@ -14,6 +14,7 @@ use super::event::TurnEvent;
 use super::lock::ThreadLocks;
 use super::running::{Place, Running};
 use crate::memory::recall::{Indexer, Recall};
+use crate::memory::transcript::ResultCap;
 use crate::trace::{Metrics, Recorder, TraceContext};
 
 /// Bounds of all turns together.
@@ -23,11 +24,13 @@ pub struct Limits {
     pub turn_timeout: Duration,
     /// At once; one more is refused.
     pub concurrent_turns: usize,
+    /// Bytes of one tool's result that a model is fed; more is cut.
+    pub tool_result: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { turn_timeout: Duration::from_secs(180), concurrent_turns: 512 }
+        Self { turn_timeout: Duration::from_secs(180), concurrent_turns: 512, tool_result: ResultCap::DEFAULT }
     }
 }
 

@@ -46,11 +46,11 @@ async fn open(
     let mut last = ProviderError::new(ProviderErrorKind::NotFound, "the agent has no model");
     for bound in &agent.models {
         let asked = Instant::now();
-        answer.asked(&bound.name, turn.services.clock.now());
+        answer.asked(&bound.name, turn.services.clock.now(), said);
         let mut span = trace.open("chat", &bound.model);
         span.set("gen_ai.provider.name", bound.provider.name());
         span.set("gen_ai.request.model", bound.model.as_str());
-        let completion = context.completion(&turn.request, &bound.model, said);
+        let completion = context.completion(&turn.request, &bound.model, said, turn.cap());
         let attempts = Arc::clone(&completion.attempts);
         let begun = first_delta(bound, completion).await;
         note_attempts(turn, bound, &attempts, &mut span);

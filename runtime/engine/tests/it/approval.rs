@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use roster_engine::turn::{TurnEvent, TurnStream, Verdict, resume, start};
+use roster_engine::turn::{TurnEvent, TurnStream, Verdict, decline_for_good, resume, start};
 use roster_model::id::{ResourceId, TurnId};
 use roster_model::message::Role;
 use roster_model::provider::StopReason;
@@ -191,4 +191,46 @@ async fn a_turn_waits_while_it_holds_no_thread_and_the_model_may_be_another() {
     assert_eq!(world.services.turns_running(), 0);
     let known = world.store.suspended_turn(&shop(), &turn).await.unwrap().unwrap();
     assert_eq!(known.key, key("t"));
+}
+
+/// A decision nobody waits for is no turn, so none failed.
+#[tokio::test]
+async fn a_decision_that_comes_too_late_is_not_counted_as_a_failed_turn() {
+    let world = World::new(&[TELLER]);
+    asked(&world).await;
+    let turn = waiting(&world).await;
+    all(go_on(&world, &turn, yes()).await).await;
+    for _ in 0..2 {
+        assert_eq!(names(&all(go_on(&world, &turn, yes()).await).await), "failed:turn_not_suspended");
+    }
+    let metrics = world.services.metrics_text();
+    assert!(!metrics.contains("outcome=\"failed\""), "{metrics}");
+    assert!(metrics.contains("roster_turns_total{agent=\"clerk\",outcome=\"finished\"} 1"), "{metrics}");
+}
+
+/// Without its agent: one call after the other, and whoever goes on with the conversation is told.
+#[tokio::test]
+async fn what_waits_can_be_declined_when_its_agent_is_gone() {
+    let world = World::new(&[TELLER]);
+    world.model.say(calls(&[("", "pay", "{\"amount\":1}"), ("", "pay", "{\"amount\":2}")]));
+    all(world.ask("t", "pay")).await;
+    let turn = waiting(&world).await;
+    let known = world.store.suspended_turn(&shop(), &turn).await.unwrap().unwrap();
+    let ids: Vec<String> = known.calls().iter().map(|call| call.id.clone()).collect();
+    let decline = async |call: Option<&str>| {
+        let (call, reason) = (call.map(str::to_owned), Some("closed".to_owned()));
+        let verdict = Verdict { call, approved: false, reason };
+        decline_for_good(&world.services, world.store.as_ref(), &known, &verdict).await
+    };
+    let first = decline(Some(&ids[0])).await.unwrap();
+    assert!(first.waits && first.results[0].call_id == ids[0], "{first:?}");
+    assert_eq!(waiting(&world).await, turn, "the other call waits on");
+    let second = decline(None).await.unwrap();
+    assert!(!second.waits && second.results.len() == 1 && second.results[0].call_id == ids[1], "{second:?}");
+    assert_eq!(decline(None).await.unwrap_err().code, "turn_not_suspended");
+    let row = &world.rows("t").await[1];
+    assert!(row.starts_with("assistant(interrupted): [pay") && row.matches("closed").count() == 2, "{row}");
+    all(world.ask("t", "and?")).await;
+    assert!(world.model.prompts().last().unwrap().contains("Their reason: closed"), "the thread is free");
+    assert_eq!(world.runs.load(Ordering::SeqCst), 0);
 }

@@ -18,6 +18,7 @@ mod stored;
 mod subagents;
 mod title;
 mod tool_bounds;
+mod tool_result;
 mod trace;
 mod turn;
 mod working;

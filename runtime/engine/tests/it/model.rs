@@ -5,11 +5,13 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures_util::{Stream, StreamExt, stream};
 use roster_model::BoxFuture;
 use roster_model::provider::{
-    Completion, Delta, DeltaStream, PromptMessage, Provider, ProviderError, StopReason, Usage, UserPart,
+    Circuit, Completion, Delta, DeltaStream, FailedAttempt, PromptMessage, Provider, ProviderError, ProviderErrorKind,
+    StopReason, Usage, UserPart,
 };
 use tokio::sync::Notify;
 
@@ -17,6 +19,8 @@ use tokio::sync::Notify;
 pub enum Say {
     Delta(Delta),
     Fail(ProviderError),
+    /// The provider failed like this and asked again by itself.
+    Again(ProviderErrorKind),
     /// Waits until the test opens the gate.
     Wait(Arc<Notify>),
 }
@@ -50,6 +54,8 @@ pub struct Model {
     script: Mutex<VecDeque<Vec<Say>>>,
     fallback: Mutex<Option<Fallback>>,
     pub asked: Mutex<Vec<Completion>>,
+    /// How its circuit stands; closed unless a test says otherwise.
+    pub circuit: Mutex<Option<Circuit>>,
     /// Streams dropped before their end.
     pub cut: Arc<AtomicUsize>,
     pub cut_notice: Arc<Notify>,
@@ -126,17 +132,27 @@ impl Provider for Model {
         "stub"
     }
 
+    fn circuit(&self) -> Circuit {
+        self.circuit.lock().unwrap().unwrap_or(Circuit::Closed)
+    }
+
     fn complete(&self, completion: Completion) -> BoxFuture<'_, Result<DeltaStream, ProviderError>> {
         let scripted = self.script.lock().unwrap().pop_front();
         let said = scripted.unwrap_or_else(|| match &*self.fallback.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(fallback) => fallback(&completion),
             None => text("ok"),
         });
+        for say in &said {
+            if let Say::Again(kind) = say {
+                completion.attempts.note(FailedAttempt { kind: *kind, waited: Duration::ZERO });
+            }
+        }
         self.asked.lock().unwrap().push(completion);
         let steps = stream::iter(said).filter_map(|say| async move {
             match say {
                 Say::Delta(delta) => Some(Ok(delta)),
                 Say::Fail(error) => Some(Err(error)),
+                Say::Again(_) => None,
                 Say::Wait(gate) => {
                     gate.notified().await;
                     None

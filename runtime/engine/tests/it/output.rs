@@ -1,8 +1,9 @@
 //! Answers of a form.
 
-use roster_engine::turn::TurnEvent;
+use roster_engine::turn::{TurnEvent, Verdict, resume};
 use roster_model::message::Role;
-use roster_model::provider::StopReason;
+use roster_model::provider::{Completion, PromptMessage, ProviderError, ProviderErrorKind, StopReason};
+use roster_model::suspension::SuspensionStore;
 
 use crate::double::{Say, World, all, calls, end, names, text};
 
@@ -123,4 +124,149 @@ async fn a_schema_that_is_none_is_refused_at_its_place() {
         assert!(problems[0].code == "bad_schema" && problems[0].line == Some(3), "{problems:?}");
         assert!(problems[0].message.contains(told), "{problems:?}");
     }
+}
+
+fn asking(form: &str) -> String {
+    format!("{form}[tool_settings.pay]\napproval = \"always\"\n")
+}
+
+/// Decides about the one turn that waits.
+async fn decide(world: &World, thread: &str, approved: bool) -> String {
+    let request = world.request("clerk", thread, &[]);
+    let owner = request.key.resource.clone();
+    let waiting = world.store.suspended_turns(&owner, 10).await.unwrap().pop().expect("one waits");
+    let verdict = Verdict { call: None, approved, reason: None };
+    names(&all(resume(&world.services, request, &waiting, verdict).unwrap()).await)
+}
+
+#[tokio::test]
+async fn a_turn_that_waited_ends_with_a_document_and_has_its_round_of_repair() {
+    for (approved, result) in [(true, "{\"paid\":5}"), (false, "was not run")] {
+        let world = World::new(&[&asking(FORM)]);
+        let mut first = calls(&[("c1", "pay", "{\"amount\":5}")]);
+        first.splice(0..0, pieces(text("I pay.")));
+        world.model.say(first);
+        let events = names(&all(world.ask("t", "pay")).await);
+        assert!(!events.contains("text:") && events.ends_with("done:suspended"), "no document yet: {events}");
+        world.model.say(text("paid"));
+        world.model.say(text("{\"sum\": 5}"));
+        let events = decide(&world, "t", approved).await;
+        assert!(events.contains(result) && !events.contains("text:paid"), "{events}");
+        assert!(events.ends_with("text:{\"sum\": 5} step done:stop"), "{events}");
+        let prompt = world.model.prompts().pop().unwrap();
+        assert!(prompt.contains("assistant: paid | user: Your answer was not accepted"), "{prompt}");
+        let row = &world.rows("t").await[1];
+        assert!(row.ends_with("{\"sum\": 5}") && !row.contains("]paid"), "{row}");
+    }
+}
+
+#[tokio::test]
+async fn a_resumed_turn_that_never_fits_fails() {
+    let world = World::new(&[&asking(FORM)]);
+    world.model.say(calls(&[("c1", "pay", "{\"amount\":5}")]));
+    all(world.ask("t", "pay")).await;
+    world.model.say(text("paid"));
+    world.model.say(text("paid, I say"));
+    let events = decide(&world, "t", true).await;
+    assert!(events.ends_with("failed:output_invalid") && !events.contains("text:"), "{events}");
+}
+
+/// What was rejected before a turn waited, or came to its last step, is not kept as if it were an answer.
+#[tokio::test]
+async fn what_was_rejected_is_not_kept_when_the_repair_calls_a_tool() {
+    for (form, end) in [(asking(FORM), "done:suspended"), (FORM.to_owned(), "done:tool-calls")] {
+        let world = World::new(&[&form.replace("max_steps = 2", "max_steps = 1")]);
+        world.model.say(text("five"));
+        world.model.say(calls(&[("c1", "pay", "{\"amount\":5}")]));
+        let events = names(&all(world.ask("t", "pay")).await);
+        assert!(events.ends_with(end), "{events}");
+        let row = &world.rows("t").await[1];
+        assert!(row.contains("[pay") && !row.contains("five"), "{row}");
+    }
+}
+
+const TEAM: &str = "[orchestration]\npattern = \"parallel\"\nstages = [{ role = \"a\", agent = \"one\" }, \
+    { role = \"b\", agent = \"two\" }]\n";
+
+/// Agents of which the second gives no answer, and the clerk who puts together.
+fn team(form: &str) -> World {
+    let one = "id = \"one\"\ninstructions = \"one\"\n";
+    let two = "id = \"two\"\ninstructions = \"two\"\n";
+    let world = World::new(&[&format!("{form}{TEAM}"), one, two]);
+    world.model.always(|asked| match asked.messages.last() {
+        _ if of_stage(asked).is_some() => of_stage(asked).unwrap_or_default(),
+        Some(PromptMessage::Tool(_)) => text("```\n{\"sum\": 5}\n```"),
+        Some(PromptMessage::User(said)) if format!("{said:?}").contains("not accepted") => {
+            calls(&[("", "pay", "{\"amount\":5}")])
+        }
+        _ => text("It is five."),
+    });
+    world
+}
+
+fn of_stage(asked: &Completion) -> Option<Vec<Say>> {
+    match asked.messages.first() {
+        Some(PromptMessage::System(who)) if who == "one" => Some(text("one says 5")),
+        Some(PromptMessage::System(who)) if who == "two" => {
+            Some(vec![Say::Fail(ProviderError::new(ProviderErrorKind::Server, "the model is down"))])
+        }
+        _ => None,
+    }
+}
+
+fn draft(world_rows: &[String]) -> &str {
+    let row = &world_rows[1];
+    let at = row.find("\"finalDraft\":").expect("a record");
+    row[at..].split("},").next().unwrap()
+}
+
+#[tokio::test]
+async fn stages_at_once_are_put_together_into_a_document() {
+    let world = team(&FORM.replace("max_steps = 2", "max_steps = 4"));
+    let events = names(&all(world.ask("t", "pay")).await);
+    assert!(!events.contains("It is") && !events.contains("text:\n\nNote"), "{events}");
+    assert!(events.contains("text:{\"sum\": 5} step finished:{\"pattern\":\"parallel\""), "{events}");
+    assert!(events.ends_with("\"finalDraft\":\"{\\\"sum\\\": 5}\"} done:stop"), "{events}");
+    let rows = world.rows("t").await;
+    assert!(rows[1].ends_with("{\"sum\": 5}") && !rows[1].contains("It is"), "{rows:?}");
+}
+
+#[tokio::test]
+async fn a_turn_with_stages_that_waited_knows_what_they_said_and_completes_its_record() {
+    let world = team(&asking(&FORM.replace("max_steps = 2", "max_steps = 4")));
+    let events = names(&all(world.ask("t", "pay")).await);
+    assert!(events.ends_with("called?:pay step done:suspended"), "{events}");
+    let before = world.rows("t").await;
+    assert!(draft(&before).starts_with("\"finalDraft\":\"\""), "{before:?}");
+    let asked = world.model.prompts().len();
+    let events = decide(&world, "t", true).await;
+    assert!(events.contains("text:{\"sum\": 5} step finished:{\"pattern\":\"parallel\""), "{events}");
+    assert!(events.ends_with("\"finalDraft\":\"{\\\"sum\\\": 5}\"} done:stop"), "{events}");
+    assert!(events.ends_with("done:stop"), "{events}");
+    let prompts = world.model.prompts();
+    assert_eq!(prompts.len(), asked + 1, "the stages are not asked again");
+    let prompt = prompts.last().unwrap();
+    assert!(
+        prompt.contains("From the a\none says 5") && prompt.contains("(No answer: the model is down.)"),
+        "{prompt}"
+    );
+    let rows = world.rows("t").await;
+    assert!(draft(&rows).contains("sum") && rows[1].ends_with("{\"sum\": 5}"), "{rows:?}");
+}
+
+#[tokio::test]
+async fn words_put_together_after_waiting_are_followed_by_the_note_about_a_missing_stage() {
+    let words = FORM.split("[output_schema]").next().unwrap();
+    let world = team(&asking(words));
+    world.model.always(|asked| match asked.messages.last() {
+        Some(PromptMessage::Tool(_)) => text("Five."),
+        _ => of_stage(asked).unwrap_or_else(|| calls(&[("", "pay", "{\"amount\":5}")])),
+    });
+    let events = names(&all(world.ask("t", "pay")).await);
+    assert!(events.ends_with("done:suspended") && !events.contains("Note"), "{events}");
+    let events = decide(&world, "t", true).await;
+    assert!(
+        events.contains("text:Five.") && events.contains("text:\n\nNote: the b (`two`) gave no answer"),
+        "{events}"
+    );
 }

@@ -9,11 +9,20 @@ use roster_model::tool::{SettingsError, Tool, ToolContext, ToolError, ToolMaker,
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
-/// `pay {amount}`: counts its runs and waits at the test's gate when there is one.
+/// `pay {amount}`: counts its runs and waits at the test's gate when there is one. A large amount has a receipt of about as
+/// many bytes.
 pub struct Pay {
     spec: ToolSpec,
     pub runs: Arc<AtomicUsize>,
     pub gates: Arc<Mutex<BTreeMap<i64, Arc<Notify>>>>,
+}
+
+/// From here on there are receipts.
+pub const LARGE: i64 = 10_000;
+
+/// What stands on one.
+pub fn receipt(amount: i64) -> String {
+    "secret ".repeat(usize::try_from(amount).unwrap() / 7)
 }
 
 impl Tool for Pay {
@@ -29,6 +38,9 @@ impl Tool for Pay {
             let gate = self.gates.lock().unwrap().get(&amount).cloned();
             if let Some(gate) = gate {
                 gate.notified().await;
+            }
+            if amount >= LARGE {
+                return Ok(json!({"paid": amount, "receipt": receipt(amount)}));
             }
             Ok(json!({"paid": amount}))
         })

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
-use roster_model::provider::{ProviderError, ProviderErrorKind};
+use roster_model::provider::{Circuit, ProviderError, ProviderErrorKind};
 use serde_json::Value;
 
-use crate::double::{CLERK, Say, World, all, calls, names};
+use crate::double::{CLERK, Say, World, all, calls, names, text};
 
 async fn flush(world: &World) {
     world.services.recorder.as_ref().unwrap().flush().await;
@@ -68,4 +68,45 @@ async fn a_sample_is_whole_traces() {
     let recorder = of(0.0);
     recorder.set_sample(0.5);
     assert_eq!(ids.map(|id| recorder.takes(id)), [true, true, false], "it can change while running");
+}
+
+/// What operators see of a provider in trouble.
+#[tokio::test]
+async fn retries_and_the_circuit_are_in_metrics_and_traces() {
+    let world = World::new(&[CLERK]);
+    let gauge = |value: u8| format!("roster_provider_circuit{{provider=\"stub\"}} {value}");
+    all(world.ask("t", "hello")).await;
+    assert!(world.services.metrics_text().contains(&gauge(0)), "{}", world.services.metrics_text());
+
+    let mut again = vec![Say::Again(ProviderErrorKind::Server), Say::Again(ProviderErrorKind::Timeout)];
+    again.extend(text("at last"));
+    world.model.say(again);
+    all(world.ask("t", "hello")).await;
+    let metrics = world.services.metrics_text();
+    for code in [ProviderErrorKind::Server.code(), ProviderErrorKind::Timeout.code()] {
+        let line = format!("roster_model_retries_total{{name=\"stub/echo\",outcome=\"{code}\"}} 1");
+        assert!(metrics.contains(&line), "{line} in {metrics}");
+    }
+
+    *world.model.circuit.lock().unwrap() = Some(Circuit::Open);
+    world.model.say(vec![Say::Fail(ProviderError::new(ProviderErrorKind::Server, "left alone"))]);
+    let events = names(&all(world.ask("t", "hello")).await);
+    assert!(events.contains("failed:"), "{events}");
+    assert!(world.services.metrics_text().contains(&gauge(2)), "open");
+    *world.model.circuit.lock().unwrap() = Some(Circuit::HalfOpen);
+    world.model.say(vec![Say::Fail(ProviderError::new(ProviderErrorKind::Server, "still down"))]);
+    all(world.ask("t", "hello")).await;
+    assert!(world.services.metrics_text().contains(&gauge(1)), "one call finds out");
+    *world.model.circuit.lock().unwrap() = None;
+    all(world.ask("t", "hello")).await;
+    assert!(world.services.metrics_text().contains(&gauge(0)), "closed again");
+
+    flush(&world).await;
+    let spans = world.observed.spans.lock().unwrap().clone();
+    let chats: Vec<_> = spans.iter().filter(|span| span.name.starts_with("chat")).collect();
+    let of = |at: usize, key: &str| chats[at].attributes.get(key).cloned();
+    assert_eq!(of(1, "roster.retries"), Some(serde_json::json!(["provider_error", "provider_timeout"])));
+    assert_eq!(of(2, "roster.provider.circuit"), Some("open".into()));
+    assert_eq!(of(3, "roster.provider.circuit"), Some("half_open".into()));
+    assert_eq!(of(4, "roster.provider.circuit"), None);
 }

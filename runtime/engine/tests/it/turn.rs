@@ -367,7 +367,7 @@ async fn a_list_of_repeated_calls_is_read_in_one_pass() {
 /// A client that never reads keeps no place among the turns once its turn is over.
 #[tokio::test(start_paused = true)]
 async fn a_client_that_never_reads_holds_no_place() {
-    let limits = Limits { concurrent_turns: 1, turn_timeout: Duration::from_secs(3) };
+    let limits = Limits { concurrent_turns: 1, turn_timeout: Duration::from_secs(3), ..Limits::default() };
     let world = World::limited(&[CLERK], limits);
     world.model.say((0..1_000).map(|_| piece("x")).chain([end(StopReason::Stop)]).collect());
     let silent = world.ask("t", "hi");

@@ -61,6 +61,8 @@ struct Conversation<'a> {
     said: Vec<InputMessage>,
     /// The call a person is asked about.
     asked: Option<Asked>,
+    /// Whether somebody can answer: at a terminal, or line by line.
+    answers: bool,
     screen: Screen<Stdout, Stderr>,
 }
 
@@ -87,7 +89,8 @@ impl<'a> Conversation<'a> {
             output::note(format_args!("note: agent `{}` has no memory, so `--thread` continues nothing", args.agent));
         }
         let key = ThreadKey { resource, thread };
-        Ok(Self { assembly, snapshot, agent, key, said: Vec::new(), asked: None, screen: screen() })
+        let answers = args.text.is_none() || stdin().is_terminal();
+        Ok(Self { assembly, snapshot, agent, key, said: Vec::new(), asked: None, answers, screen: screen() })
     }
 
     async fn hold(mut self, text: Option<&str>) -> Result<Exit, HostError> {
@@ -104,7 +107,10 @@ impl<'a> Conversation<'a> {
 
     async fn once(&mut self, text: &str) -> Result<Exit, HostError> {
         let mut outcome = self.turn(text).await?;
-        if self.asked.is_some() && stdin().is_terminal() {
+        if let Some(asked) = self.asked.as_ref().filter(|_| !self.answers) {
+            return Err(self.nobody_answers(asked));
+        }
+        if self.asked.is_some() {
             outcome = self.ask(&mut Lines::read(), outcome).await?;
         }
         self.leave_waiting();

@@ -191,6 +191,8 @@ pub struct Limits {
     pub concurrent_turns: usize,
     /// Bytes of vectors held in memory for semantic recall.
     pub vector_cache: usize,
+    /// Bytes of one tool's result that a model is fed; the whole is stored.
+    pub tool_result: usize,
     /// Requests of one caller a minute; 0: no bound.
     pub requests_per_minute: u32,
 }

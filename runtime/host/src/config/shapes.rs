@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 
 use roster_engine::definition::keys::{DIALECTS, FILE_BELOW, NOT_EMPTY, URL, VARIABLE, is_word};
 use roster_engine::definition::shape::{Fault, Key, ListShape, Shape, Status, TableShape, TextRule};
-use roster_engine::definition::units::{DURATION, SIZE};
+use roster_engine::definition::units::{DURATION, SIZE, size};
+use roster_engine::memory::transcript::ResultCap;
 use roster_model::id::{AgentId, ResourceId};
 
 use super::plugins::PLUGINS;
@@ -164,6 +165,12 @@ static LIMITS: TableShape = TableShape::closed(&[
         .default("512"),
     Key::new("vector_cache", "Vectors of semantic recall held in memory, of all owners together.", Shape::Rule(&SIZE))
         .default("\"128MiB\""),
+    Key::new(
+        "tool_result",
+        "How much of one tool's result a model is fed; the whole is stored.",
+        Shape::Rule(&RESULT_SIZE),
+    )
+    .default("\"64KiB\""),
     Key::new("requests_per_minute", "Requests of one caller a minute; 0: no bound.", Shape::Integer(0, 1_000_000_000))
         .default("0"),
 ]);
@@ -223,6 +230,18 @@ static POLL: TextRule = TextRule {
     code: "bad_duration",
     pattern: "^(0s|0{0,9}[1-9][0-9]{0,8}(ms|s|m|h|d))$",
     check: |text| if text == NEVER { Ok(()) } else { (DURATION.check)(text) },
+};
+
+static RESULT_SIZE: TextRule = TextRule {
+    noun: "a size such as `\"64KiB\"`",
+    code: "bad_size",
+    pattern: "^0{0,9}([1-9][0-9]{0,8}(KiB|MiB|GiB|kB|MB|GB)|[1-9][0-9]{3,8}B)$",
+    check: |text| match size(text)? {
+        bytes if bytes < ResultCap::LEAST as u64 => {
+            Err(Fault::new("is too little to tell a model what came of a call").help("write 1kB or more: \"64KiB\""))
+        }
+        _ => Ok(()),
+    },
 };
 
 /// A poll that never comes.

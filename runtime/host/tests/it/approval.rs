@@ -79,6 +79,8 @@ async fn the_terminal_asks_before_a_call() {
     assert!(said.stderr.contains("may `get_time` be called with {}? (y/n)"), "{}", said.stderr);
     assert!(said.stderr.contains("declined"), "{}", said.stderr);
     let left = run_with_input(&project, &["chat", "keeper", "time?"], "").await;
-    assert_eq!(left.code, Some(0), "{left:?}");
-    assert!(left.stderr.contains("waits: POST /api/turns/turn_"), "{}", left.stderr);
+    assert_eq!(left.code, Some(1), "{left:?}");
+    let told = "error: `get_time` needs a person's approval to be called with {}, and this is no terminal";
+    assert!(left.stderr.contains(told) && left.stderr.contains("POST /api/turns/turn_"), "{}", left.stderr);
+    assert!(!left.stderr.contains("(y/n)"), "nobody is asked: {}", left.stderr);
 }

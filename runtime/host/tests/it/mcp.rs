@@ -3,7 +3,7 @@
 use roster_testkit::scripted::{Reply, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::http::{admin, chat, question, until};
+use crate::http::{admin, chat, messages, post, question, until};
 use crate::project::Project;
 use crate::roster::{Roster, run};
 
@@ -125,4 +125,55 @@ async fn check_starts_nothing() {
     assert_eq!(output.code, Some(0), "{}", output.stdout);
     assert!(output.stdout.contains("literal_secret"), "{}", output.stdout);
     assert!(!project.path("started").exists());
+}
+
+/// The newest result that the model was told.
+fn told(server: &ScriptedServer) -> String {
+    let requests = server.requests();
+    let messages = requests.last().expect("a request").messages();
+    let result = messages.iter().rev().find(|message| message["role"] == "tool").expect("a result");
+    result["content"].as_str().expect("words").to_owned()
+}
+
+#[tokio::test]
+async fn a_large_result_is_stored_whole_and_fed_up_to_the_limit() {
+    let server = ScriptedServer::builder().strict().start().await;
+    let project = Project::scripted(&server).agent("user", &format!("memory = \"create_memory\"\n{AGENT}"));
+    add_server(&project);
+    project.write("worked", "");
+    project.write("server.sh", SERVER.replace("\"done\"", "\"'\"$(cat large.txt)\"'\""));
+    let large = "北京 says hello. ".repeat(1 << 16);
+    project.write("large.txt", &large);
+    let roster = Roster::start(start(&project), 2).await;
+    whole(&roster).await;
+
+    server.push(Reply::tool_calls([("call", "shop_work", "{}")]));
+    let frames = chat(&roster, &question("user", "c", "go")).await;
+    let large = large.trim_end();
+    let result = |value: &Value| value.as_str().expect("words").trim_end().to_owned();
+    let told_the_client = &frames.of("tool_result").next().expect("a result")["metadata"]["result"];
+    assert_eq!(result(told_the_client), large);
+    assert_eq!(result(&messages(&roster, "c").await[1]["toolCalls"][0]["result"]), large, "stored whole");
+    let fed = told(&server);
+    assert!(fed.len() <= 64 * 1024 && fed.len() > 63 * 1024, "{}", fed.len());
+    assert!(fed.starts_with("北京 says") && fed.trim_end().ends_with("hello."), "{fed}");
+    assert!(fed.contains("is too long to be shown whole") && fed.contains("The whole is stored."), "{fed}");
+
+    let config = std::fs::read_to_string(project.path("config/runtime.toml")).expect("config");
+    project.write("config/runtime.toml", format!("{config}[limits]\ntool_result = \"8KiB\"\n"));
+    let (status, _) = post(&format!("{}/admin/reload", roster.studio), &json!({})).await;
+    assert_eq!(status, 200);
+    chat(&roster, &question("user", "c", "and now?")).await;
+    assert!(told(&server).len() <= 8 * 1024, "the limit changed while serving: {}", told(&server).len());
+    assert_eq!(result(&messages(&roster, "c").await[1]["toolCalls"][0]["result"]), large);
+
+    // Records are written after the turn.
+    until("it is told what was cut", async || {
+        let mut why = crate::roster::command(project.root(), &["why", "c"]);
+        why.env("HUSH", "hush-hush-1");
+        let why = crate::roster::finish(why).await.stdout;
+        why.contains("result of shop_work: 8") && why.contains("bytes, cut by `tool_result`")
+    })
+    .await;
+    roster.terminate().await;
 }

@@ -1,13 +1,10 @@
 //! What a tool of a server gave, as the model is told it: words and structured values. What a model cannot read in a
-//! tool's result (images, sounds, binary files) is described and left out.
+//! tool's result (images, sounds, binary files) is described and left out. How much of it a model is fed is none of ours.
 
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::{Value, json};
 
 use super::secrets::cut;
-
-/// The longest text of one result, in characters; what is longer is cut, and that is said.
-const LONGEST: usize = 400_000;
 
 /// A result, or what the tool says went wrong.
 pub(super) fn read(result: CallToolResult) -> Result<Value, String> {
@@ -18,9 +15,9 @@ pub(super) fn read(result: CallToolResult) -> Result<Value, String> {
     let only_words = result.content.iter().all(|block| matches!(block, ContentBlock::Text(_)));
     match result.structured_content {
         // A server repeats it as text for clients that know no better.
-        Some(value) if only_words => Ok(bounded(value)),
-        Some(value) => Ok(json!({"content": blocks(result.content), "structured": bounded(value)})),
-        None if only_words => Ok(Value::String(shortened(words(&result.content)))),
+        Some(value) if only_words => Ok(value),
+        Some(value) => Ok(json!({"content": blocks(result.content), "structured": value})),
+        None if only_words => Ok(Value::String(words(&result.content))),
         None => Ok(Value::Array(blocks(result.content))),
     }
 }
@@ -33,38 +30,14 @@ fn words(content: &[ContentBlock]) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-fn shortened(text: String) -> String {
-    if text.len() <= LONGEST {
-        return text;
-    }
-    let whole = text.chars().count();
-    if whole <= LONGEST {
-        return text;
-    }
-    let kept: String = text.chars().take(LONGEST).collect();
-    format!("{kept}\n[cut: {LONGEST} of {whole} characters]")
-}
-
-/// A structured value that is too large is given as cut text: half a value would be another value.
-fn bounded(value: Value) -> Value {
-    let text = value.to_string();
-    if text.len() <= LONGEST { value } else { Value::String(shortened(text)) }
-}
-
 fn blocks(content: Vec<ContentBlock>) -> Vec<Value> {
-    let mut room = LONGEST;
-    let mut take = |text: String| {
-        let kept: String = text.chars().take(room).collect();
-        room -= kept.chars().count().min(room);
-        if kept.len() < text.len() { format!("{kept}\n[cut]") } else { kept }
-    };
     let one = |block| match block {
-        ContentBlock::Text(text) => json!({"type": "text", "text": take(text.text)}),
+        ContentBlock::Text(text) => json!({"type": "text", "text": text.text}),
         ContentBlock::Image(image) => left_out("image", &image.mime_type, &image.data),
         ContentBlock::Audio(audio) => left_out("audio", &audio.mime_type, &audio.data),
         ContentBlock::Resource(embedded) => match embedded.resource {
             ResourceContents::TextResourceContents { uri, text, .. } => {
-                json!({"type": "resource", "uri": uri, "text": take(text)})
+                json!({"type": "resource", "uri": uri, "text": text})
             }
             ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
                 let mut value = left_out("resource", mime_type.as_deref().unwrap_or("application/octet-stream"), &blob);
@@ -132,11 +105,11 @@ mod tests {
     }
 
     #[test]
-    fn errors_keep_their_words_and_long_texts_are_cut_with_a_note() {
+    fn errors_keep_their_words_and_long_texts_are_whole() {
         let failed = json!({"content": [{"type": "text", "text": "no such file"}], "isError": true});
         assert_eq!(read(serde_json::from_value(failed).expect("legal")), Err("no such file".to_owned()));
-        let long = json!({"content": [{"type": "text", "text": "é".repeat(LONGEST + 5)}]});
+        let long = json!({"content": [{"type": "text", "text": "é".repeat(500_000)}]});
         let read = read(serde_json::from_value(long).expect("legal")).expect("a text");
-        assert!(read.as_str().expect("a text").ends_with("[cut: 400000 of 400005 characters]"));
+        assert_eq!(read, json!("é".repeat(500_000)));
     }
 }

@@ -252,3 +252,30 @@ async fn in_an_orchestration_it_plays_its_part() {
     let together = "These are the answers of those who worked on it:\n\n## From the a\none\n\n## From the b\ntwo\n\nPut them together.";
     assert_eq!(said(ask(vec![user(together)])).await, "What the others found, side by side:\n- a: one\n- b: two");
 }
+
+#[tokio::test]
+async fn an_answer_of_a_form_is_the_least_document_and_tools_come_first() {
+    let said = async |schema: &Value, question: &str| {
+        let form = Some(Arc::new(schema.clone()));
+        answer(Completion { output_schema: form, ..ask(vec![user(question)]) }).await
+    };
+    let schema = json!({"type": "object", "required": ["topic", "sum", "who", "tags", "sure", "low", "text", "none"],
+        "properties": {
+            "topic": {"enum": ["order", "other"]}, "sum": {"type": "integer", "minimum": 3}, "more": {"type": "string"},
+            "who": {"$ref": "#/$defs/person"}, "tags": {"type": "array", "minItems": 2, "items": {"type": "string"}},
+            "sure": {"type": ["boolean", "null"]}, "low": {"type": "number", "exclusiveMaximum": -1},
+            "text": {"anyOf": [{"type": "string", "minLength": 6}, {"type": "null"}]}, "none": {"type": "null"}},
+        "$defs": {"person": {"required": ["name"], "properties": {"name": {"type": "string", "maxLength": 2},
+            "boss": {"$ref": "#/$defs/person"}}}}});
+    let document: Value = serde_json::from_str(&text(&said(&schema, "hello").await)).expect("a document");
+    let expected = json!({"topic": "order", "sum": 3, "who": {"name": "de"}, "tags": ["demo", "demo"], "sure": false,
+        "low": -2, "text": "demo..", "none": null});
+    assert_eq!(document, expected);
+    let deltas = said(&schema, "what time is it?").await;
+    assert!(
+        deltas.iter().any(|delta| matches!(delta, Delta::ToolCall { name, .. } if name == "get_time")),
+        "{deltas:?}"
+    );
+    let endless = json!({"$ref": "#"});
+    assert_eq!(text(&said(&endless, "hello").await), "null");
+}

@@ -16,14 +16,15 @@ use serde_json::Value;
 
 use super::messages::WireMessage;
 use super::tools::WireTool;
-use super::{CHAT, agent, messages, tools};
+use super::{CHAT, messages, tools};
 use crate::app::App;
+use crate::http::agent;
 use crate::http::error::ApiError;
 use crate::http::identity::Identity;
 use crate::http::json::Json;
 use crate::http::route::Route;
 use crate::http::sse;
-pub(super) use events::{ChatEvents, WireUsage};
+pub(super) use events::ChatEvents;
 
 /// The door.
 pub(super) fn routes() -> Vec<Route> {

@@ -8,8 +8,9 @@ use axum::response::Response;
 use roster_engine::registry::Agent;
 use serde::Serialize;
 
-use super::{CHAT, agent};
+use super::CHAT;
 use crate::app::App;
+use crate::http::agent;
 use crate::http::error::ApiError;
 use crate::http::json;
 use crate::http::path::IdText;

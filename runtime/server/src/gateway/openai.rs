@@ -16,8 +16,9 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use roster_engine::turn::{ClientTools, TurnEvent, TurnRequest, TurnStream};
 use roster_model::id::{ThreadId, ThreadKey, TurnId};
 
-use super::{CHAT, agent, messages, tools};
+use super::{CHAT, messages, tools};
 use crate::app::App;
+use crate::http::agent;
 use crate::http::error::ApiError;
 use crate::http::identity::Identity;
 use crate::http::json::Json;

@@ -103,6 +103,10 @@ fn refused(refused: ResultsRefused) -> ApiError {
         ResultsRefused::NotAwaited => {
             conflict("results_not_awaited", "the conversation waits for no results of tools; send a user message")
         }
+        ResultsRefused::OtherAgent(agent) => {
+            let message = format!("the conversation waits for these results with agent `{agent}`; name it as `model`");
+            ApiError::new(StatusCode::CONFLICT, "results_not_awaited", message).param("model")
+        }
         ResultsRefused::Missing(ids) => {
             ApiError::invalid(format!("these calls have no result: {}", ids.join(", "))).param("messages")
         }

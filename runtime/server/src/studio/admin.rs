@@ -2,6 +2,8 @@
 
 mod control;
 mod events;
+mod providers;
+mod turns;
 mod view;
 
 use crate::app::Scope;
@@ -19,7 +21,10 @@ pub(super) fn routes() -> Vec<Route> {
         Route::get("/admin/events", ADMIN, events::events),
         Route::get("/admin/agents/{id}/history", ADMIN, control::history),
         Route::post("/admin/agents/{id}/pin", ADMIN, control::pin),
-        Route::get("/admin/turns", ADMIN, control::turns),
+        Route::get("/admin/turns", ADMIN, turns::list),
+        Route::post("/admin/turns/{id}/approve", ADMIN, turns::approve),
+        Route::post("/admin/turns/{id}/decline", ADMIN, turns::decline),
+        Route::get("/admin/providers", ADMIN, providers::list),
         Route::get("/admin/plugins", ADMIN, control::plugins),
         Route::post("/admin/plugins/{key}/reload", ADMIN, control::reload_plugin),
     ]

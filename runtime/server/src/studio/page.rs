@@ -4,6 +4,7 @@
 mod filter;
 mod html;
 mod list;
+mod waiting;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
@@ -59,6 +60,9 @@ async fn page(State(app): State<Arc<App>>, params: Params, headers: HeaderMap) -
     let mut marks = Marks { gateway, ..Marks::new(&app) };
     if may_read {
         marks.registry(&app, &Filter::of(&params));
+        // A store that cannot be read is told of at the top of the page.
+        let turns = app.operator.all_suspended(waiting::SHOWN).await.unwrap_or_default();
+        marks.waiting = waiting::list(&turns).into_string();
     }
     let mut response = Response::new(marks.fill(&WHOLE).into());
     let headers = response.headers_mut();
@@ -88,6 +92,7 @@ struct Marks {
     control: &'static str,
     example: String,
     registry: String,
+    waiting: String,
 }
 
 const HIDDEN: &str = "hidden";
@@ -107,6 +112,7 @@ impl Marks {
             control: HIDDEN,
             example: DEFAULT_AGENT.to_owned(),
             registry: LOCKED.to_owned(),
+            waiting: String::new(),
         }
     }
 
@@ -137,6 +143,7 @@ impl Marks {
             "control" => self.control,
             "example" => &self.example,
             "registry" => &self.registry,
+            "waiting" => &self.waiting,
             _ => "",
         }
     }

@@ -73,6 +73,9 @@ impl OperatorStore for Bad {
     fn all_suspended(&self, _: usize) -> StoreResult<'_, Vec<SuspendedTurn>> {
         self.fail()
     }
+    fn any_suspended<'a>(&'a self, _: &'a TurnId) -> StoreResult<'a, Option<SuspendedTurn>> {
+        self.fail()
+    }
     fn owners<'a>(&'a self, _: &'a ThreadId, _: usize) -> StoreResult<'a, Vec<ResourceId>> {
         self.fail()
     }

@@ -14,8 +14,8 @@ use roster_model::embedder::{EmbedError, Embedder};
 use roster_model::housekeeping::SessionStore;
 use roster_model::message::ToolResult;
 use roster_model::provider::{
-    Completion, Delta, DeltaStream, PromptMessage, Provider, ProviderError, ProviderErrorKind, StopReason, Usage,
-    UserPart,
+    Circuit, Completion, Delta, DeltaStream, PromptMessage, Provider, ProviderError, ProviderErrorKind, StopReason,
+    Usage, UserPart,
 };
 use roster_model::tool::{SettingsError, Tool, ToolContext, ToolError, ToolMaker, ToolSpec};
 use serde_json::{Map, Value, json};
@@ -61,6 +61,7 @@ pub(crate) struct Model {
     script: Mutex<VecDeque<Vec<Say>>>,
     asked: Mutex<Vec<Completion>>,
     key_missing: Mutex<bool>,
+    left_alone: Mutex<bool>,
     cut: watch::Sender<usize>,
 }
 
@@ -96,6 +97,7 @@ impl Default for Model {
             script: Mutex::default(),
             asked: Mutex::default(),
             key_missing: Mutex::default(),
+            left_alone: Mutex::default(),
             cut: watch::Sender::new(0),
         }
     }
@@ -117,6 +119,11 @@ impl Model {
 
     pub(crate) fn lose_key(&self) {
         *self.key_missing.lock().unwrap() = true;
+    }
+
+    /// From now on it is left alone.
+    pub(crate) fn leave_alone(&self) {
+        *self.left_alone.lock().unwrap() = true;
     }
 
     /// Waits until so many calls were given up before their end.
@@ -168,6 +175,10 @@ impl Provider for Model {
             return Err(ProviderError::new(ProviderErrorKind::KeyMissing, "the variable `STUB_KEY` is not set"));
         }
         Ok(())
+    }
+
+    fn circuit(&self) -> Circuit {
+        if *self.left_alone.lock().unwrap() { Circuit::Open } else { Circuit::Closed }
     }
 
     fn complete(&self, completion: Completion) -> BoxFuture<'_, Result<DeltaStream, ProviderError>> {

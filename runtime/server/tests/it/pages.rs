@@ -178,3 +178,18 @@ async fn the_document_carries_the_version() {
     assert_eq!(document["info"]["version"], "9.9.9");
     assert!(document["paths"]["/api/chat"]["post"].is_object());
 }
+
+#[tokio::test]
+async fn providers_are_listed_with_how_they_stand_and_who_uses_them() {
+    let world = World::new();
+    let body = world.studio("/admin/providers").await.json();
+    let agents = json!(["clerk", "echo", "keeper"]);
+    let one = json!({"name": "stub", "circuit": "closed", "ready": true, "models": ["stub/echo"], "agents": agents});
+    assert_eq!(body, json!({"providers": [one]}));
+    world.model.leave_alone();
+    world.model.lose_key();
+    let body = world.studio("/admin/providers").await.json();
+    let stands = &body["providers"][0];
+    assert_eq!((&stands["circuit"], &stands["ready"]), (&json!("open"), &json!(false)));
+    assert_eq!(stands["problem"], "the variable `STUB_KEY` is not set");
+}

@@ -80,6 +80,20 @@ async fn a_kept_conversation_waits_for_the_result_and_goes_on_in_the_same_messag
 }
 
 #[tokio::test]
+async fn results_go_to_the_agent_that_asked_for_them() {
+    let world = World::new();
+    world.model.say(call("look_up", "{}"));
+    let first = world.post(PATH, &body("clerk", Some("c"), json!([user("find")]))).await.json();
+    let wrong = world.post(PATH, &body("keeper", Some("c"), json!(answered(&first, "1")))).await;
+    assert_eq!(wrong.openai_error(), (409, "results_not_awaited".into(), Some("model".into())));
+    assert!(wrong.text.contains("with agent `clerk`"), "{}", wrong.text);
+    assert_eq!(world.rows("shop", "c").await[1].message.status, MessageStatus::Awaiting, "it waits on");
+    world.model.say([words("it is 1"), stop()]);
+    let right = world.post(PATH, &body("clerk", Some("c"), json!(answered(&first, "1")))).await.json();
+    assert_eq!(right["choices"][0]["message"]["content"], "it is 1");
+}
+
+#[tokio::test]
 async fn the_result_may_come_without_its_question_and_a_new_question_goes_first() {
     let world = World::new();
     world.model.say(call("look_up", "{}"));

@@ -117,6 +117,69 @@ async fn nobody_decides_about_anothers_turn() {
     assert_eq!(post("alice", &approve, json!({})).await.json()["finishReason"], "stop");
 }
 
+/// A turn of `user:alice` that waits, in a world with owners and an operator, and how the operator asks.
+async fn of_alice(world: &World) -> (String, String) {
+    world.configure(|config| {
+        let grants = [("alice", Scope::Chat), ("root", Scope::Admin)];
+        config.auth = Auth::Tokens(grants.iter().map(|(name, scope)| grant(name, &[*scope])).collect());
+    });
+    world.model.say(call("add", r#"{"a": 2, "b": 3}"#));
+    let body = chat::ask("guard", Some("c"), "2 + 3?").to_string();
+    let asked = bearer(crate::world::ask(Method::POST, "/api/chat", body.into()), "alice");
+    let frames = send(&world.gateway, asked).await.frames();
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
+    (text(&frames[1]["metadata"]["turnId"]), text(&frames[0]["metadata"]["id"]))
+}
+
+async fn operator(world: &World, path: &str, body: Value, token: &str) -> Answer {
+    let request = crate::world::ask(Method::POST, path, body.to_string().into());
+    send(&world.studio, bearer(request, token)).await
+}
+
+#[tokio::test]
+async fn an_operator_decides_about_the_turn_of_another_owner() {
+    let world = World::with(GUARD);
+    let (turn, id) = of_alice(&world).await;
+    let page = send(&world.studio, bearer(crate::world::ask(Method::GET, "/", Body::empty()), "root")).await;
+    assert!(page.text.contains("Waiting for a person") && page.text.contains(&turn), "{}", page.text);
+    let public = send(&world.studio, crate::world::ask(Method::GET, "/", Body::empty())).await;
+    assert!(!public.text.contains(&turn) && !public.text.contains("user:alice"));
+    let approve = format!("/admin/turns/{turn}/approve");
+    assert_eq!(code(&operator(&world, &approve, json!({}), "alice").await), (403, "missing_scope".into()));
+    let unknown = operator(&world, "/admin/turns/turn_x/decline", json!({}), "root").await;
+    assert_eq!(code(&unknown), (404, "turn_not_found".into()));
+    let misspelt = operator(&world, &approve, json!({"callid": id}), "root").await;
+    assert_eq!(code(&misspelt), (400, "invalid_request".into()));
+    world.model.say([words("5"), stop()]);
+    let answer = operator(&world, &approve, json!({"callId": id}), "root").await.json();
+    assert_eq!((&answer["content"], &answer["finishReason"]), (&json!("5"), &json!("stop")));
+    assert_eq!(code(&operator(&world, &approve, json!({}), "root").await), (409, "turn_not_suspended".into()));
+    let rows = world.rows("user:alice", "c").await;
+    assert_eq!((rows.len(), rows[1].message.text().as_str()), (2, "5"), "in her own conversation");
+}
+
+#[tokio::test]
+async fn what_waits_for_an_agent_that_is_off_can_be_declined_and_not_approved() {
+    let world = World::with(GUARD);
+    let (turn, id) = suspended(&world).await;
+    world.operator.change("guard", |line| {
+        let mut definition = line.definition.as_deref().expect("good").clone();
+        definition.enabled = false;
+        line.definition = Some(definition.into());
+    });
+    world.operator.publish();
+    let refused = world.post(&format!("/api/turns/{turn}/approve"), &json!({})).await;
+    assert_eq!(code(&refused), (409, "turn_not_resumable".into()));
+    assert!(refused.text.contains("agent `guard` does not serve now"), "{}", refused.text);
+    let answer = world.post(&format!("/api/turns/{turn}/decline"), &json!({"reason": "late"})).await.json();
+    assert_eq!((&answer["turnId"], &answer["finishReason"]), (&json!(turn), &json!("interrupted")));
+    assert_eq!(answer["toolCalls"][0]["id"], json!(id));
+    assert!(answer["toolCalls"][0]["error"].as_str().expect("words").contains("late"), "{answer}");
+    assert_eq!(world.get("/api/turns").await.json(), json!({"turns": []}));
+    let again = world.post(&format!("/api/turns/{turn}/decline"), &json!({})).await;
+    assert_eq!(code(&again), (409, "turn_not_suspended".into()));
+}
+
 #[tokio::test]
 async fn the_openai_door_says_what_waits_beside_the_choices() {
     let world = World::with(GUARD);

@@ -15,7 +15,7 @@ impl SuspensionStore for RamStore {
         resource: &'a ResourceId,
         turn: &'a TurnId,
     ) -> StoreResult<'a, Option<SuspendedTurn>> {
-        self.with(move |state| Ok(state.suspended(resource, turn)))
+        self.with(move |state| Ok(state.suspended(Some(resource), turn)))
     }
 
     fn suspended_turns<'a>(&'a self, resource: &'a ResourceId, limit: usize) -> StoreResult<'a, Vec<SuspendedTurn>> {
@@ -46,8 +46,9 @@ impl Row {
 }
 
 impl State {
-    fn suspended(&self, resource: &ResourceId, turn: &TurnId) -> Option<SuspendedTurn> {
-        let of_owner = self.threads.iter().filter(|(key, _)| key.resource == *resource);
+    /// A turn of this owner, or of any.
+    pub(super) fn suspended(&self, resource: Option<&ResourceId>, turn: &TurnId) -> Option<SuspendedTurn> {
+        let of_owner = self.threads.iter().filter(|(key, _)| resource.is_none_or(|owner| key.resource == *owner));
         let mut found = of_owner.filter_map(|(key, row)| Some(suspended(key, row.waiting(turn)?)));
         found.next().flatten()
     }
@@ -75,7 +76,7 @@ impl State {
         now: Timestamp,
         is_live: &dyn Fn(&TurnId) -> bool,
     ) -> Result<ResumedTurn, StoreError> {
-        let Some(mut waiting) = self.suspended(resource, turn) else {
+        let Some(mut waiting) = self.suspended(Some(resource), turn) else {
             return Err(StoreError::new(StoreErrorKind::NotFound, "no turn of this id waits"));
         };
         let number = self.next();

@@ -1,6 +1,6 @@
 //! The store's two faces: every method encodes on the caller's side and hands a job to the writer or a reader.
 
-use roster_model::id::{ResourceId, ThreadId, ThreadKey};
+use roster_model::id::{ResourceId, ThreadId, ThreadKey, TurnId};
 use roster_model::message::{Message, Seq, StoredMessage};
 use roster_model::storage::{
     BeginTurn, Begun, ConversationStore, MessageQuery, NewThread, OperatorStore, Page, SaveAnswer, StoreError,
@@ -113,6 +113,11 @@ impl OperatorStore for SqliteStore {
 
     fn all_suspended(&self, limit: usize) -> StoreResult<'_, Vec<SuspendedTurn>> {
         suspension::all(self, limit)
+    }
+
+    fn any_suspended<'a>(&'a self, turn: &'a TurnId) -> StoreResult<'a, Option<SuspendedTurn>> {
+        let turn = turn.clone();
+        Box::pin(self.readers.read(move |connection| suspension::find(connection, None, &turn)))
     }
 
     fn health(&self) -> Result<(), StoreError> {

@@ -24,7 +24,7 @@ impl SuspensionStore for SqliteStore {
         turn: &'a TurnId,
     ) -> StoreResult<'a, Option<SuspendedTurn>> {
         let (resource, turn) = (resource.clone(), turn.clone());
-        Box::pin(self.readers.read(move |connection| find(connection, &resource, &turn)))
+        Box::pin(self.readers.read(move |connection| find(connection, Some(&resource), &turn)))
     }
 
     fn suspended_turns<'a>(&'a self, resource: &'a ResourceId, limit: usize) -> StoreResult<'a, Vec<SuspendedTurn>> {
@@ -57,10 +57,15 @@ fn read(connection: &Connection, from: &str, values: impl Params) -> Outcome<Vec
     Ok(turns)
 }
 
-fn find(connection: &Connection, resource: &ResourceId, turn: &TurnId) -> Outcome<Option<SuspendedTurn>> {
+/// A turn of this owner, or of any.
+pub(super) fn find(
+    connection: &Connection,
+    resource: Option<&ResourceId>,
+    turn: &TurnId,
+) -> Outcome<Option<SuspendedTurn>> {
     let from = "FROM suspensions s JOIN messages m ON m.place = s.place JOIN threads t ON t.number = m.thread \
-                WHERE s.turn = ?1 AND t.resource = ?2 AND t.dead = 0";
-    Ok(read(connection, from, (turn.as_str(), resource.as_str()))?.pop())
+                WHERE s.turn = ?1 AND (?2 IS NULL OR t.resource = ?2) AND t.dead = 0";
+    Ok(read(connection, from, (turn.as_str(), resource.map(ResourceId::as_str)))?.pop())
 }
 
 /// Those of an owner or of all that still wait, the newest first.
@@ -118,7 +123,7 @@ async fn resume(
 
 fn retake(group: &mut Group<'_>, desk: &Desk, resource: &ResourceId, turn: &TurnId) -> Outcome<(ResumedTurn, Hold)> {
     let now = desk.clock.now();
-    let Some(mut waiting) = find(group.connection, resource, turn)? else {
+    let Some(mut waiting) = find(group.connection, Some(resource), turn)? else {
         return fail(StoreErrorKind::NotFound, "no turn of this id waits");
     };
     if !waiting.waits(now) {

@@ -232,6 +232,10 @@ impl OperatorStore for FaultySession {
         self.faulty.all_suspended(limit)
     }
 
+    fn any_suspended<'a>(&'a self, turn: &'a TurnId) -> StoreResult<'a, Option<SuspendedTurn>> {
+        self.faulty.any_suspended(turn)
+    }
+
     fn health(&self) -> Result<(), StoreError> {
         self.faulty.health()
     }

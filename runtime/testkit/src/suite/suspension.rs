@@ -46,6 +46,8 @@ pub async fn a_suspended_turn_is_found_by_its_owner_alone(subject: &Subject) {
     assert_eq!((&found.key, &found.turn, found.row.seq), (&key("shop", "t"), &one, Seq(2)));
     assert_eq!(found.calls().iter().map(|call| call.id.as_str()).collect::<Vec<_>>(), ["one-c"]);
     assert_eq!(store.suspended_turn(&owner("cafe"), &one).await.expect("asked"), None);
+    assert_eq!(store.any_suspended(&one).await.expect("asked").as_ref(), Some(&found), "operators find it");
+    assert_eq!(store.any_suspended(&turn("three")).await.expect("asked"), None);
     let listed = store.suspended_turns(&shop, 10).await.expect("listed");
     assert_eq!(listed, [found]);
     assert_eq!(store.all_suspended(10).await.expect("listed").len(), 2);

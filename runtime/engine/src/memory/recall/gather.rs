@@ -12,6 +12,7 @@ use roster_model::storage::StoreError;
 use super::search::Hit;
 use crate::definition::RecallConfig;
 use crate::memory::estimate_tokens;
+use crate::memory::transcript::ResultCap;
 
 /// Why a recalled message is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +57,7 @@ pub struct Gathered {
 
 /// Reads hits with their neighbours. In the thread of `key` only what stands before `before` is taken; a message that
 /// several hits bring comes once. With a `budget` of estimated tokens the best hits come first, each with its neighbours
-/// as far as they fit.
+/// as far as they fit; results count up to the `cap`.
 ///
 /// # Errors
 /// The store's.
@@ -66,7 +67,7 @@ pub async fn gather(
     key: &ThreadKey,
     before: Seq,
     hits: &[Hit],
-    budget: Option<u32>,
+    (budget, cap): (Option<u32>, ResultCap),
 ) -> Result<Gathered, StoreError> {
     let reads = hits.iter().map(|hit| async {
         let key = ThreadKey { resource: key.resource.clone(), thread: hit.thread.clone() };
@@ -92,15 +93,15 @@ pub async fn gather(
             }
         }
     }
-    Ok(split(picked.into_values().collect(), key, budget))
+    Ok(split(picked.into_values().collect(), key, (budget, cap)))
 }
 
-fn split(mut found: Vec<Found>, key: &ThreadKey, budget: Option<u32>) -> Gathered {
+fn split(mut found: Vec<Found>, key: &ThreadKey, (budget, cap): (Option<u32>, ResultCap)) -> Gathered {
     let mut gathered = Gathered::default();
     found.sort_by_key(|found| (found.why.rank(), matches!(found.why, Why::Beside(_)), found.row.seq));
     let mut left = budget;
     for found in found {
-        let cost = estimate_tokens(&found.row.message.parts);
+        let cost = estimate_tokens(&found.row.message.parts, cap);
         match left.map(|left| left.checked_sub(cost)) {
             Some(None) => gathered.left_out.push(found),
             rest => {

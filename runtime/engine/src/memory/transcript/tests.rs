@@ -7,8 +7,15 @@ use super::*;
 type Row = (Role, Vec<Part>);
 
 fn read_rows(rows: &[Row]) -> Vec<PromptMessage> {
-    read(rows.iter().map(|(role, parts)| (*role, parts.as_slice())))
+    read(rows.iter().map(|(role, parts)| (*role, parts.as_slice())), ResultCap::default())
 }
+
+/// What a model is given, with results of at most [`CAP`] bytes.
+fn prompt(rows: &[Row]) -> Vec<PromptMessage> {
+    for_model(rows.iter().map(|(role, parts)| (*role, parts.as_slice())), ResultCap::new(CAP, true))
+}
+
+const CAP: usize = 1_500;
 
 fn call(id: &str) -> Part {
     Part::ToolCall(ToolCall { id: id.into(), name: "t".into(), arguments: Map::new(), malformed: None })
@@ -22,6 +29,13 @@ fn result(id: &str) -> Part {
         is_error: false,
         duration_ms: 1,
     })
+}
+
+fn long_result(id: &str, length: usize) -> Part {
+    let output =
+        if length.is_multiple_of(2) { json!("é".repeat(length)) } else { json!([{"n": "é".repeat(length)}]) };
+    let (call_id, name) = (id.to_owned(), "t".to_owned());
+    Part::ToolResult(ToolResult { call_id, name, output, is_error: length.is_multiple_of(3), duration_ms: 1 })
 }
 
 /// The prompt in short: `u`, `a:text[c1,c2]`, `t[c1,c2!]` (`!` an error result).
@@ -103,7 +117,7 @@ fn an_answer_after_an_answer_goes_on_with_it() {
 
 #[test]
 fn what_a_model_is_given_begins_with_a_person_and_ends_for_the_model() {
-    let for_model = |rows: &[Row]| short(&super::for_model(rows.iter().map(|(role, parts)| (*role, parts.as_slice()))));
+    let for_model = |rows: &[Row]| short(&prompt(rows));
     let answer = || (Role::Assistant, vec![Part::text("a")]);
     let question = || (Role::User, vec![Part::text("q")]);
     assert_eq!(for_model(&[answer(), question()]), "u a:a[] u");
@@ -111,6 +125,26 @@ fn what_a_model_is_given_begins_with_a_person_and_ends_for_the_model() {
     assert_eq!(for_model(&[(Role::User, vec![Part::text(" ")])]), "u");
     assert_eq!(for_model(&[]), "u");
     assert_eq!(for_model(&[question(), (Role::Assistant, vec![call("1"), result("1")])]), "u a:[1] t[1]");
+}
+
+#[test]
+fn results_above_the_cap_are_fed_as_their_beginning_and_end_wherever_they_stand() {
+    let rows = [
+        (Role::User, vec![Part::text("q")]),
+        (Role::Assistant, vec![call("1"), call("2"), long_result("2", 2_000), result("1"), Part::text("a")]),
+        (Role::User, vec![Part::text("q".repeat(5_000))]),
+        (Role::Assistant, vec![call("3"), long_result("3", 2_001)]),
+    ];
+    let prompt = prompt(&rows);
+    assert_eq!(short(&prompt), "u a:[1,2] t[1,2] a:a[] u a:[3] t[3!]");
+    let texts = |at: usize| match &prompt[at] {
+        PromptMessage::Tool(results) => results.iter().map(|result| result.output.clone()).collect::<Vec<_>>(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(texts(2)[0], json!({"ok": "1"}), "what fits stays what it is");
+    assert!(texts(2)[1].as_str().is_some_and(|text| text.contains("of 4000 bytes")), "{:?}", texts(2));
+    assert!(texts(6)[0].as_str().is_some_and(|text| text.starts_with("[{\"n\":\"éé") && text.ends_with("é\"}]")));
+    assert!(matches!(&prompt[4], PromptMessage::User(parts) if parts == &[UserPart::Text("q".repeat(5_000))]));
 }
 
 /// The checker itself refuses what providers refuse.
@@ -174,6 +208,7 @@ fn any_part() -> impl Strategy<Value = Part> {
         any_text().prop_map(Part::text),
         any_id().prop_map(|id| call(&id)),
         any_id().prop_map(|id| result(&id)),
+        (any_id(), 0_usize..3_000).prop_map(|(id, length)| long_result(&id, length)),
         Just(Part::Error { code: "c".into(), message: "m".into() }),
         Just(Part::Reasoning { text: "r".into(), opaque: Some(json!(1)) }),
     ]
@@ -186,9 +221,16 @@ fn any_row() -> impl Strategy<Value = Row> {
 
 /// What every history must be, whatever was stored.
 fn assert_legal(rows: &[Row]) {
-    let prompt = super::for_model(rows.iter().map(|(role, parts)| (*role, parts.as_slice())));
+    let prompt = prompt(rows);
     for dialect in Dialect::ALL {
         assert_eq!(rules::check(dialect, &prompt), Ok(()), "{dialect:?}: {}", short(&prompt));
+    }
+    for message in &prompt {
+        let PromptMessage::Tool(results) = message else { continue };
+        for ToolResult { output, .. } in results {
+            let length = output.as_str().map_or_else(|| output.to_string().len(), str::len);
+            assert!(length <= CAP, "{length}");
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::definition::Stage;
 use crate::trace::TraceContext;
 use crate::turn::answer::Answer;
 use crate::turn::context::Context;
-use crate::turn::event::{Failure, FinishReason};
+use crate::turn::event::{Failure, FinishReason, TurnEvent};
 use crate::turn::process;
 use crate::turn::run::Turn;
 
@@ -40,12 +40,44 @@ pub(super) async fn run(
     whole.somebody_answered()?;
     process::add(turn, context, prompt::to_put_together(&whole.report.stages)).await?;
     let reason = turn.converse(context, answer, trace).await?;
-    whole.report.final_draft = answer.last_text();
-    if !turn.holds_back() {
-        whole.say(answer, prompt::notes(&whole.report.stages)).await;
+    if reason.waits() {
+        return Ok(reason);
     }
+    whole.report.final_draft = answer.last_text();
+    tell_notes(turn, answer, &whole.report.stages).await;
     whole.end(answer).await;
     Ok(reason)
+}
+
+/// Goes on with a turn that waited, behind its stages: the model is told once more what they said, since nothing of that
+/// stands in the conversation. Of a turn without stages, with the model alone.
+pub(super) async fn go_on(
+    turn: &Turn,
+    context: &mut Context,
+    answer: &mut Answer,
+    trace: &TraceContext,
+) -> Result<FinishReason, Failure> {
+    let Some(mut record) = answer.orchestration() else { return turn.converse(context, answer, trace).await };
+    let stages = StageReport::all_in(&record.output);
+    process::add(turn, context, prompt::to_put_together(&stages)).await?;
+    let reason = turn.converse(context, answer, trace).await?;
+    if reason.waits() {
+        return Ok(reason);
+    }
+    if let Some(report) = record.output.as_object_mut() {
+        report.insert("finalDraft".to_owned(), answer.last_text().into());
+    }
+    tell_notes(turn, answer, &stages).await;
+    answer.fixed_result(record.clone());
+    turn.emit(TurnEvent::ToolFinished(record)).await;
+    Ok(reason)
+}
+
+/// Which stages gave no answer; an answer of a form has no place for that.
+async fn tell_notes(turn: &Turn, answer: &mut Answer, stages: &[StageReport]) {
+    if !turn.holds_back() {
+        turn.say(answer, prompt::notes(stages)).await;
+    }
 }
 
 /// Runs the stage at `at` as soon as there is a place.

@@ -34,8 +34,8 @@ pub(super) async fn run(
     whole.report.final_draft = draft(&whole).map(|(_, draft)| draft.output.clone()).unwrap_or_default();
     whole.end(answer).await;
     answer.begin_step();
-    whole.say(answer, whole.report.final_draft.clone()).await;
-    whole.say(answer, notes(&whole)).await;
+    whole.turn.say(answer, whole.report.final_draft.clone()).await;
+    whole.turn.say(answer, notes(&whole)).await;
     Ok(FinishReason::Stop)
 }
 

@@ -2,6 +2,7 @@
 
 use roster_model::provider::Usage;
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use crate::turn::event::Failure;
 
@@ -76,6 +77,34 @@ pub(in crate::turn) enum Verdict {
 }
 
 impl StageReport {
+    /// The stages of a report that was stored: what people and models are told of them.
+    pub(super) fn all_in(report: &Value) -> Vec<Self> {
+        let stages = report.get("stages").and_then(Value::as_array);
+        stages.into_iter().flatten().map(Self::read).collect()
+    }
+
+    fn read(stored: &Value) -> Self {
+        let text = |pointer| stored.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let status = match text("/status").as_str() {
+            "completed" => StageStatus::Completed,
+            "skipped" => StageStatus::Skipped,
+            _ => StageStatus::Failed,
+        };
+        let error = stored.get("error").map(|_| StageError { code: "stage_failed", message: text("/error/message") });
+        Self {
+            role: text("/role"),
+            agent_id: text("/agentId"),
+            status,
+            duration_ms: 0,
+            model: None,
+            usage: Usage::default(),
+            output: text("/output"),
+            error,
+            meta: Meta::default(),
+            failure: None,
+        }
+    }
+
     pub(super) fn completed(&self) -> bool {
         self.status == StageStatus::Completed
     }

@@ -29,7 +29,7 @@ pub(super) fn decision(line: &str) -> Option<bool> {
 impl Conversation<'_> {
     /// Puts the question, where there is one.
     pub(super) fn put_question(&self) {
-        if let Some(Asked { name, arguments, .. }) = &self.asked {
+        if let Some(Asked { name, arguments, .. }) = self.asked.as_ref().filter(|_| self.answers) {
             output::note(format_args!("may `{name}` be called with {}? (y/n)", Value::Object(arguments.clone())));
         }
     }
@@ -69,6 +69,18 @@ impl Conversation<'_> {
         let stream = turn::resume(&self.assembly.services, request, &waiting, verdict)
             .map_err(|refused| HostError::problem(refused.to_string()))?;
         self.follow(stream, "").await
+    }
+
+    /// The end of a turn that waits for a person where there is none.
+    pub(super) fn nobody_answers(&self, Asked { turn, name, arguments, .. }: &Asked) -> HostError {
+        let arguments = Value::Object(arguments.clone());
+        let message =
+            format!("`{name}` needs a person's approval to be called with {arguments}, and this is no terminal");
+        HostError::problem(message).hint(format!(
+            "a runtime that serves takes the decision: POST /api/turns/{turn}/approve or /decline with the resource `{}`; \
+             or ask again at a terminal",
+            self.key.resource
+        ))
     }
 
     /// Says where a call that nobody decided about here can be decided.

@@ -9,7 +9,7 @@ use roster_model::message::Seq;
 use roster_model::recall::RecallStore;
 use roster_model::storage::StoreError;
 
-use super::record::{Fed, Recall, Record};
+use super::record::{Cut, Fed, Recall, Record};
 use crate::render::{many, one_line};
 
 /// Letters of a message that are shown.
@@ -80,10 +80,12 @@ fn call(text: &mut String, record: &Record, said: &Said) {
     for fed in &record.messages {
         row(text, fed.tokens, &format!("{:<7} {:<10} {}", fed.tier, fed.role, why(fed)));
         words(text, fed, said);
+        cut(text, &fed.cut_results);
     }
     if record.this_turn.parts > 0 {
         let what = format!("{} of this turn so far", many(record.this_turn.parts, "part"));
         row(text, record.this_turn.tokens, &what);
+        cut(text, &record.this_turn.cut_results);
     }
     if !record.left_out.is_empty() {
         text.push_str("\n  TOKENS  LEFT OUT\n");
@@ -145,6 +147,14 @@ fn words(text: &mut String, fed: &Fed, said: &Said) {
     let words = said.get(&fed.id).map(|words| one_line(words, SHOWN)).filter(|words| !words.is_empty());
     if let Some(words) = words {
         let _ = writeln!(text, "          \"{words}\"");
+    }
+}
+
+/// Results of which a part was fed, on lines of their own.
+fn cut(text: &mut String, results: &[Cut]) {
+    for Cut { tool, bytes, fed } in results {
+        let tool = one_line(tool, SHOWN);
+        let _ = writeln!(text, "          result of {tool}: {fed} of {bytes} bytes, cut by `tool_result`");
     }
 }
 

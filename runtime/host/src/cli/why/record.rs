@@ -70,6 +70,16 @@ pub(super) struct Fed {
     pub(super) cosine: Option<f64>,
     pub(super) found_by: Vec<String>,
     pub(super) limit: Option<String>,
+    pub(super) cut_results: Vec<Cut>,
+}
+
+/// A result of which a part was fed.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Cut {
+    pub(super) tool: String,
+    pub(super) bytes: u64,
+    pub(super) fed: u64,
 }
 
 /// What the turn had said before the call.
@@ -78,6 +88,7 @@ pub(super) struct Fed {
 pub(super) struct ThisTurn {
     pub(super) parts: u64,
     pub(super) tokens: u64,
+    pub(super) cut_results: Vec<Cut>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -31,9 +31,11 @@ fn everything() -> Value {
             {"id": "m2", "seq": 8, "role": "assistant", "tier": "recall", "tokens": 12, "beside": 1},
             {"id": "m3", "seq": 3, "role": "user", "tier": "recall", "thread": "old", "tokens": 7, "rank": 2,
              "score": 0.016, "found_by": ["words"]},
-            {"id": "m4", "seq": 40, "role": "user", "tier": "window", "tokens": 11, "position": 1},
+            {"id": "m4", "seq": 40, "role": "user", "tier": "window", "tokens": 11, "position": 1,
+             "cut_results": [{"call": "c1", "tool": "http_fetch", "bytes": 1_048_576, "fed": 65_530}]},
             {"id": "m5", "role": "user", "tier": "input", "tokens": 8}],
-        "this_turn": {"parts": 2, "tokens": 33},
+        "this_turn": {"parts": 2, "tokens": 33,
+                      "cut_results": [{"call": "c2", "tool": "get\u{1b}it", "bytes": 70_000, "fed": 65_530}]},
         "left_out": [{"id": "m6", "seq": 39, "role": "assistant", "tier": "window", "tokens": 900, "limit": "max_tokens"}],
         "older": 38,
         "limits": {"last_messages": 10, "max_tokens": 8000,
@@ -56,8 +58,10 @@ call 1 at 1970-01-01T00:00:00.000Z: keeper asked stub/one
       12  recall  assistant  beside hit 1
        7  recall  user       hit 2 by words, score 0.0160, of thread old
       11  window  user       1 before the question
+          result of http_fetch: 65530 of 1048576 bytes, cut by `tool_result`
        8  input   user       of the request
       33  2 parts of this turn so far
+          result of get it: 65530 of 70000 bytes, cut by `tool_result`
 
   TOKENS  LEFT OUT
      900  window  assistant  no room within `max_tokens`

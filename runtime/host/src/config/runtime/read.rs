@@ -9,6 +9,7 @@ use roster_engine::definition::Problem;
 use roster_engine::definition::table::Checker;
 use roster_engine::definition::view::View;
 use roster_engine::memory::recall::DEFAULT_BUDGET;
+use roster_engine::memory::transcript::ResultCap;
 use roster_model::id::ResourceId;
 
 use super::{
@@ -295,14 +296,16 @@ fn storage(table: Option<View<'_, '_>>, checker: &mut Checker<'_>) -> StorageCon
 
 fn limits(table: Option<View<'_, '_>>) -> Limits {
     let count = |key, default| table.and_then(|table| table.count(key)).unwrap_or(default);
-    let body = table.and_then(|table| table.size("body")).unwrap_or(4 * 1024 * 1024);
+    let size = |key, default| {
+        let bytes = table.and_then(|table| table.size(key));
+        bytes.map_or(default, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
+    };
     Limits {
-        body: usize::try_from(body).unwrap_or(usize::MAX),
+        body: size("body", 4 * 1024 * 1024),
         turn_timeout: table.and_then(|table| table.duration("turn_timeout")).unwrap_or(Duration::from_secs(180)),
         concurrent_turns: usize::try_from(count("concurrent_turns", 512)).unwrap_or(512),
-        vector_cache: table
-            .and_then(|table| table.size("vector_cache"))
-            .map_or(DEFAULT_BUDGET, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+        vector_cache: size("vector_cache", DEFAULT_BUDGET),
+        tool_result: size("tool_result", ResultCap::DEFAULT),
         requests_per_minute: count("requests_per_minute", 0),
     }
 }

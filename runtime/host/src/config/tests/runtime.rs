@@ -255,6 +255,13 @@ fn all_problems_in_one_pass() {
 }
 
 #[test]
+fn a_model_is_fed_64_kib_of_a_result_or_what_is_asked_for() {
+    assert_eq!(good("").limits.tool_result, 64 * 1024);
+    assert_eq!(good("[limits]\ntool_result = \"1MiB\"\n").limits.tool_result, 1 << 20);
+    check("[limits]\ntool_result = \"64B\"\n", &["4:15 bad_size"], false);
+}
+
+#[test]
 fn polling_and_watching_can_be_turned_off() {
     let reload = |text: &str| {
         let reload = good(text).reload;

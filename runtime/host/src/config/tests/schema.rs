@@ -49,6 +49,10 @@ fn runtime_schema_and_loader_agree() {
         ("[project]\n[auth]\nmode = \"token\"\ntokens = [{ subject = \"a\", env = \"ADDR\", scopes = [] }]\n", false),
         ("[project]\n[limits]\nbody = \"4MiB\"\nturn_timeout = \"1m\"\n", true),
         ("[project]\n[limits]\nbody = \"4 MiB\"\n", false),
+        ("[project]\n[limits]\ntool_result = \"8KiB\"\n", true),
+        ("[project]\n[limits]\ntool_result = \"01000B\"\n", true),
+        ("[project]\n[limits]\ntool_result = \"999B\"\n", false),
+        ("[project]\n[limits]\ntool_result = 0\n", false),
         ("[project]\n[observability]\nsample = 1.5\n", false),
         ("[project]\n[plugins]\nwatch = true\n[mcp.servers.x]\ncommand = [\"x\"]\n", true),
         (

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::http::sse::{Encode, Frames};
+use crate::http::usage::WireUsage;
 
 #[derive(Serialize)]
 struct Frame<'a, M> {
@@ -57,33 +58,6 @@ struct DoneFields<'a> {
     turn_id: &'a TurnId,
     finish_reason: FinishReason,
     usage: WireUsage,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(in crate::gateway) struct WireUsage {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    input_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    total_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cached_input_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning_tokens: Option<u64>,
-}
-
-impl From<Usage> for WireUsage {
-    fn from(usage: Usage) -> Self {
-        Self {
-            input_tokens: usage.input_tokens,
-            output_tokens: usage.output_tokens,
-            total_tokens: usage.total_tokens,
-            cached_input_tokens: usage.cached_input_tokens,
-            reasoning_tokens: usage.reasoning_tokens,
-        }
-    }
 }
 
 /// Encodes a turn for `/api/chat`. The `done` frame comes exactly once and last, whatever happened.

@@ -17,16 +17,11 @@ use crate::http::error::ApiError;
 use crate::http::json::{self, Json};
 use crate::http::path::IdText;
 use crate::http::query::Params;
-use crate::http::waiting::WaitingTurns;
 
 /// Entries of a history when the request does not say how many.
 const HISTORY: usize = 50;
 /// The most entries of a history in one answer.
 const LONGEST_HISTORY: usize = 1_000;
-
-/// Waiting turns in one answer when the request does not say how many, and at most.
-const TURNS: usize = 100;
-const MOST_TURNS: usize = 1_000;
 
 /// Who fulfils an operator's wishes.
 ///
@@ -66,13 +61,6 @@ pub(super) async fn servers(State(app): State<Arc<App>>) -> Response {
 pub(super) async fn reload(State(app): State<Arc<App>>) -> Result<Response, ApiError> {
     let snapshot = control(&app)?.reload().await?;
     Ok(json::ok(&RegistryView::from(&*snapshot)))
-}
-
-/// `GET /admin/turns`: the turns of all owners that wait for a person.
-pub(super) async fn turns(State(app): State<Arc<App>>, params: Params) -> Result<Response, ApiError> {
-    let limit = params.number("limit", 1, MOST_TURNS)?.unwrap_or(TURNS);
-    let turns = app.operator.all_suspended(limit).await?;
-    Ok(json::ok(&WaitingTurns::of_all(&turns)))
 }
 
 #[derive(Serialize)]

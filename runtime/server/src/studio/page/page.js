@@ -48,7 +48,7 @@ async function fetchPage() {
   const response = await send("/" + location.search);
   if (!response.ok) throw await refused(response);
   const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
-  for (const id of ["registry", "health", "example"]) $(id).replaceChildren(...fresh.getElementById(id).childNodes);
+  for (const id of ["registry", "waiting", "health", "example"]) $(id).replaceChildren(...fresh.getElementById(id).childNodes);
   for (const id of ["filter", "control", "login"]) {
     if (document.activeElement === null || !$(id).contains(document.activeElement)) $(id).hidden = fresh.getElementById(id).hidden;
   }

@@ -33,6 +33,7 @@ fn every_mark_has_a_value_and_values_are_no_marks() {
         control: "c",
         example: "e".into(),
         registry: "r".into(),
+        waiting: "w".into(),
     };
     for name in WHOLE.split("{{").skip(1).map(|rest| rest.split_once("}}").expect("closed").0) {
         assert!(!marks.value(name).is_empty(), "{name}");

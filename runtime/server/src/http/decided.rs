@@ -2,15 +2,17 @@
 
 use axum::response::Response;
 use http::StatusCode;
-use roster_engine::turn::{FinishReason, TurnEvent, TurnStream};
+use roster_engine::turn::{Declined, FinishReason, TurnEvent, TurnStream};
 use roster_model::id::{MessageId, ThreadId, TurnId};
 use roster_model::message::ToolResult;
+use roster_model::provider::Usage;
+use roster_model::suspension::SuspendedTurn;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::gateway::chat::WireUsage;
 use crate::http::error::ApiError;
 use crate::http::json;
+use crate::http::usage::WireUsage;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -45,7 +47,7 @@ struct Call {
 }
 
 /// A turn without a last event.
-pub(super) fn broken_off() -> ApiError {
+pub(crate) fn broken_off() -> ApiError {
     ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the turn broke off")
 }
 
@@ -53,7 +55,7 @@ pub(super) fn broken_off() -> ApiError {
 ///
 /// # Errors
 /// The turn's failure.
-pub(super) async fn answer(mut turn: TurnStream) -> Result<Response, ApiError> {
+pub(crate) async fn answer(mut turn: TurnStream) -> Result<Response, ApiError> {
     let (mut content, mut calls) = (String::new(), Vec::new());
     loop {
         match turn.next().await {
@@ -79,6 +81,21 @@ pub(super) async fn answer(mut turn: TurnStream) -> Result<Response, ApiError> {
             None => return Err(broken_off()),
         }
     }
+}
+
+/// What came of declining calls of a turn that nobody goes on with.
+pub(crate) fn ended(waiting: &SuspendedTurn, declined: Declined) -> Response {
+    let mut calls = Vec::new();
+    declined.results.into_iter().for_each(|result| finish(&mut calls, result));
+    json::ok(&Decided {
+        turn_id: &waiting.turn,
+        conversation_id: &waiting.key.thread,
+        message_id: &waiting.row.message.id,
+        finish_reason: if declined.waits { FinishReason::Suspended } else { FinishReason::Interrupted },
+        content: String::new(),
+        tool_calls: calls,
+        usage: Usage::default().into(),
+    })
 }
 
 fn finish(calls: &mut Vec<Call>, result: ToolResult) {

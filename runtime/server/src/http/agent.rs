@@ -16,7 +16,7 @@ const NAME_SHOWN: usize = 80;
 ///
 /// # Errors
 /// 404 for an unknown or disabled one and for one whose file is gone, 503 for one whose definition was rejected.
-pub(super) fn find(snapshot: &Snapshot, name: &str) -> Result<Arc<Agent>, ApiError> {
+pub(crate) fn find(snapshot: &Snapshot, name: &str) -> Result<Arc<Agent>, ApiError> {
     let entry = AgentId::new(name).ok().and_then(|id| snapshot.entry(&id));
     match entry {
         Some(Entry { agent: Some(agent), .. }) => Ok(Arc::clone(agent)),
