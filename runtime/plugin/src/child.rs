@@ -72,6 +72,7 @@ fn start(hello: &Hello, link: &Arc<Link>) -> Result<(Option<Arc<Instance>>, Desc
         threads: hello.threads,
         key: &hello.key,
         known: hello.known,
+        schemas: false,
     };
     if hello.until == Until::Facts {
         return Ok((None, launch.facts(around)?));

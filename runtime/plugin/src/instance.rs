@@ -126,22 +126,21 @@ impl Instance {
     /// Begins a call: on a thread of the pool when it may block, else right here. `answer` gets exactly one completion.
     pub(crate) fn start(self: &Arc<Self>, work: Work, answer: Arc<dyn Answer>) {
         let live = Arc::new(Live::new(answer, &work, self.blocking));
-        self.host.calls.add(work.id, live);
+        self.host.calls.add(work.id, Arc::clone(&live));
         if self.blocking || self.slow.load(Ordering::Relaxed) >= MOST_SLOW {
             let this = Arc::clone(self);
-            if let Err(error) = self.pool.run(work.id, move || this.enter(&work)) {
+            if let Err(error) = self.pool.run(work.id, move || this.enter(&work, &live, Instant::now())) {
                 self.host.calls.finish(error.call, E_BUSY, &error_json("busy", &error.message));
             }
             return;
         }
         let began = Instant::now();
-        let component = work.component.clone();
-        self.enter(&work);
+        self.enter(&work, &live, began);
         let took = began.elapsed();
         if took > SLOW {
             let times = self.slow.fetch_add(1, Ordering::Relaxed) + 1;
             tracing::warn!(
-                component,
+                component = work.component,
                 took_ms = took.as_millis() as u64,
                 times,
                 "a plugin that says it does not block held its thread; after {MOST_SLOW} times it runs on threads of its own"
@@ -149,14 +148,13 @@ impl Instance {
         }
     }
 
-    fn enter(&self, work: &Work) {
-        let Some(live) = self.host.calls.get(work.id) else { return };
+    fn enter(&self, work: &Work, live: &Live, now: Instant) {
         if live.cancelled() != 0 {
             self.host.calls.finish(work.id, E_CANCELLED, &error_json("cancelled", "cancelled before it began"));
             return;
         }
         let left = work.deadline.map_or(0, |deadline| {
-            u64::try_from(deadline.saturating_duration_since(Instant::now()).as_millis()).unwrap_or(u64::MAX).max(1)
+            u64::try_from(deadline.saturating_duration_since(now).as_millis()).unwrap_or(u64::MAX).max(1)
         });
         let call = Call {
             struct_size: size_of::<Call>() as u32,

@@ -21,9 +21,11 @@ pub(crate) struct Launch<'a> {
     pub(crate) threads: usize,
     /// The plugin's key, for names of threads.
     pub(crate) key: &'a str,
-    /// It came up before, with this very configuration: what it describes is not checked once more. Reading its schemas
-    /// takes longer than everything else here together.
+    /// It came up before, with this very configuration, which is not checked once more.
     pub(crate) known: bool,
+    /// Whether the schemas of what it describes are checked here: in a process of its own the runtime does that, and
+    /// once. It takes longer than everything else here together.
+    pub(crate) schemas: bool,
 }
 
 /// How long a plugin that did not come up may take to go away.
@@ -34,7 +36,7 @@ const MOST: usize = 1_000;
 impl Launch<'_> {
     /// Opens the library and asks what it contributes, without an instance.
     pub(crate) fn facts(&self, around: Surroundings) -> Result<Description, Refusal> {
-        read(&Loaded::open(self.path, self.manifest, around)?.describe()?)
+        self.described(&Loaded::open(self.path, self.manifest, around)?.describe()?)
     }
 
     /// Opens, checks the configuration against the plugin's schema before any of its state exists, creates, and asks
@@ -46,8 +48,7 @@ impl Launch<'_> {
         }
         let config = Value::Object(self.config.clone()).to_string();
         let instance = loaded.create(config.as_bytes(), self.threads, self.key)?;
-        let read: fn(&[u8]) -> Result<Description, Refusal> = if self.known { parse } else { read };
-        let well = instance.describe().and_then(|bytes| read(&bytes)).and_then(|description| {
+        let well = instance.describe().and_then(|bytes| self.described(&bytes)).and_then(|description| {
             instance.health()?;
             Ok(description)
         });
@@ -58,6 +59,10 @@ impl Launch<'_> {
                 Err(refusal)
             }
         }
+    }
+
+    fn described(&self, bytes: &[u8]) -> Result<Description, Refusal> {
+        if self.schemas { read(bytes) } else { parse(bytes) }
     }
 }
 

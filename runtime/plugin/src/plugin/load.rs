@@ -189,6 +189,7 @@ impl Plugin {
                 threads: settings.max_concurrency,
                 key: &settings.key,
                 known: false,
+                schemas: true,
             };
             launch.run(surroundings)
         })?;

@@ -330,6 +330,7 @@ async fn what_cannot_be_loaded_is_refused_in_the_same_words() {
         (liar(&["HOST_SIZE=640"]), RefusalKind::Abi, "a host table of 640 bytes"),
         (liar(&["FLAGS=0x10003"]), RefusalKind::Abi, "does not know (flags 0x10000)"),
         (liar(&["DESCRIBE_BROKEN"]), RefusalKind::Abi, "describes itself in a way that cannot be read"),
+        (liar(&["BAD_SCHEMA"]), RefusalKind::Abi, "a schema of `odd` is no JSON Schema"),
         (liar(&["UNDEFINED"]), RefusalKind::Open, "nope_fn"),
         (wanting(folder.path()), RefusalKind::Open, "libnowhere_at_all.so.7"),
         (made("foreign.so", &foreign), RefusalKind::Platform, "is built for riscv64"),

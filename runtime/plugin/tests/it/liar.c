@@ -81,6 +81,9 @@ static int32_t describe(void *self, const arp_out *out) {
       "{\"config_schema\":{\"type\":\"object\",\"properties\":{\"units\":{\"enum\":[\"metric\",\"imperial\"]}},"
       "\"additionalProperties\":false},\"contributes\":["));
   out->write(out->ctx, 0, text(TOOL("version")));
+#ifdef BAD_SCHEMA
+  out->write(out->ctx, 0, text(",{\"kind\":\"tool\",\"contract\":\"tool/1\",\"id\":\"odd\",\"input_schema\":{\"type\":\"objekt\"}}"));
+#endif
 #ifndef LESS
   static const char *tools[] = {"echo", "units", "fail", "progress", "chunks", "late", "never", "drop", "hang", "wait", "double", "bad_json",
       "null", "huge", "big", "segv", "abort", "exit", "overflow", "stdout", "chatty", "leak", "context", "spin_until_left",
