@@ -49,7 +49,7 @@ pub async fn serve(project: Project, plan: &Plan, mut signals: Signals) -> Resul
     assembly.plugins.settle();
     let http = Arc::new(ArcSwap::from_pointee(http_config(&config, listeners.gateway_address())));
     assembly.mcp.apply(&config.mcp);
-    let gate = Gate::new(Arc::clone(&assembly.registry), &assembly.services, &config.mcp_agents);
+    let gate = Gate::new(Arc::clone(&assembly.registry), &assembly.services, &offered(&config));
     let doors = (Arc::clone(&http), Arc::clone(&gate));
     let reload = start_reload(&project, &config, &assembly, &listeners, doors, plan.log_format).await?;
     gate.follow(reload.as_ref());
@@ -101,7 +101,7 @@ async fn start_reload(
         }
         services.recall.cache.set_budget(config.limits.vector_cache);
         parts.mcp.apply(&config.mcp);
-        gate.allow(&config.mcp_agents);
+        gate.allow(&offered(config));
         parts.plugins.apply(&config.plugins);
         Ok(())
     };
@@ -274,3 +274,8 @@ fn grant(token: &Token) -> TokenGrant {
 
 #[cfg(test)]
 mod tests;
+
+/// Ids of the agents that are tools at `/mcp`.
+fn offered(config: &RuntimeConfig) -> Vec<String> {
+    config.mcp_agents.iter().map(|agent| agent.id.clone()).collect()
+}

@@ -291,6 +291,28 @@ impl ProviderErrorKind {
         }
     }
 
+    /// The kind that has this code.
+    #[must_use]
+    pub fn of_code(code: &str) -> Option<Self> {
+        let all = [
+            Self::KeyMissing,
+            Self::Connect,
+            Self::Timeout,
+            Self::Auth,
+            Self::RateLimited,
+            Self::Overloaded,
+            Self::Server,
+            Self::NotFound,
+            Self::BadRequest,
+            Self::ContextLength,
+            Self::ContentFilter,
+            Self::Truncated,
+            Self::Protocol,
+            Self::Empty,
+        ];
+        all.into_iter().find(|kind| kind.code() == code)
+    }
+
     /// Whether the same call may succeed a moment later.
     #[must_use]
     pub fn is_transient(self) -> bool {

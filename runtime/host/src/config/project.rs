@@ -12,7 +12,7 @@ use roster_model::id::AgentId;
 
 use super::Environment;
 use super::registry::load_registry;
-use super::runtime::{RuntimeConfig, load_runtime};
+use super::runtime::{RuntimeConfig, load_runtime, unknown_agents};
 use crate::paths::{AGENTS_FOLDER, REGISTRY_FILE, RUNTIME_FILE};
 use files::{AgentsFolder, definition_files};
 pub use files::{ReadFailure, read_file};
@@ -120,6 +120,10 @@ fn read_agents(root: &Path, project: &mut ProjectFiles) {
     project.sources.insert(REGISTRY_FILE.to_owned(), Arc::from(registry.source));
     project.agents = found.agents;
     project.unregistered = found.unregistered;
+    let offered = project.runtime.as_ref().map_or(&[][..], |config| &config.mcp_agents);
+    let known: Vec<&str> = project.agents.iter().map(|agent| agent.id.as_str()).collect();
+    let unknown = unknown_agents(offered, project.source(RUNTIME_FILE).unwrap_or_default(), &known);
+    project.problems.extend(unknown);
     project.problems.extend(found.problems);
 }
 

@@ -18,7 +18,8 @@ use super::secret::{Secret, mask, scrub};
 use super::shapes::RUNTIME;
 use super::{Environment, expand};
 use crate::paths::RUNTIME_FILE;
-pub use mcp::{McpReach, McpServer, Setting};
+pub(crate) use mcp::unknown_agents;
+pub use mcp::{McpReach, McpServer, OfferedAgent, Setting};
 
 /// The configuration of a runtime; paths are relative to the root.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,7 +45,7 @@ pub struct RuntimeConfig {
     /// `[reload]`.
     pub reload: ReloadConfig,
     /// `[gateway.mcp] agents`: who may be asked through `/mcp`; `*` stands for all.
-    pub mcp_agents: Vec<String>,
+    pub mcp_agents: Vec<OfferedAgent>,
     /// `[mcp.servers]`, in the order of the file.
     pub mcp: Vec<McpServer>,
     /// `[plugins]`.

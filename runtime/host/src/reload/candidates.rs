@@ -10,8 +10,8 @@ use roster_model::id::AgentId;
 use super::lines::Line;
 use super::unit::{Text, Unit, Value};
 use super::world::{World, is_definition};
-use crate::config::ReadFailure;
 use crate::config::project::agents::{MOST_COMPARED, file_problem, other_id};
+use crate::config::{ReadFailure, unknown_agents};
 
 /// What earlier runs and operators left: versions to serve in the place of a file's.
 #[derive(Default)]
@@ -98,9 +98,11 @@ impl World {
             });
             self.unregistered = Some(self.roll.unregistered(with_id));
         }
+        let known: Vec<&str> = self.roll.lines.iter().map(|line| line.id.as_str()).collect();
+        let unknown = unknown_agents(&self.settings.config.mcp_agents, self.settings.source(), &known);
         let absent = self.absent.as_ref().and_then(|absent| absent.problem.as_ref());
         let all = self.settings.problems.iter().chain(&self.roll.problems).chain(&self.refused).chain(absent);
-        all.chain(self.unregistered.iter().flatten()).cloned().collect()
+        all.chain(self.unregistered.iter().flatten()).chain(&unknown).cloned().collect()
     }
 }
 

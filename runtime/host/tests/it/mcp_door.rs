@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::http::{admin, chat, get, question, until};
 use crate::project::Project;
-use crate::roster::Roster;
+use crate::roster::{Roster, run};
 
 const OPEN: &str = "[gateway.mcp]\nagents = [\"keeper\"]\n";
 
@@ -15,6 +15,37 @@ fn offering(server: &ScriptedServer, more: &str) -> Project {
     let config = std::fs::read_to_string(project.path("config/runtime.toml")).expect("config");
     project.write("config/runtime.toml", format!("{config}{more}"));
     project
+}
+
+#[tokio::test]
+async fn an_agent_that_is_offered_and_not_registered_is_warned_of_at_its_place() {
+    let server = ScriptedServer::start().await;
+    let project = offering(&server, "[gateway.mcp]\nagents = [\"keeper\", \"kepper\", \"zzz\"]\n");
+    let checked = run(&project, &["check", "--format", "json"]).await;
+    assert_eq!(checked.code, Some(0), "a warning: {}", checked.stdout);
+    let told: Value = serde_json::from_str(&checked.stdout).expect("JSON");
+    let problems = told.as_array().expect("problems");
+    let of: Vec<(&str, &str)> = problems
+        .iter()
+        .filter(|problem| problem["code"] == "unknown_agent")
+        .map(|problem| (problem["message"].as_str().expect("words"), problem["help"].as_str().expect("help")))
+        .collect();
+    assert_eq!(of.len(), 2, "{told}");
+    assert!(of[0].0.contains("`kepper`") && of[0].1 == "did you mean `keeper`?", "{of:?}");
+    assert!(of[1].0.contains("`zzz`"), "{of:?}");
+    assert!(problems.iter().all(|problem| problem["line"].as_u64().is_some_and(|line| line > 5)), "{told}");
+
+    let roster = Roster::serve(&project).await;
+    assert!(roster.stderr().contains("`gateway.mcp.agents` names `kepper`"), "{}", roster.stderr());
+    project.write("agents/zzz.toml", "id = \"zzz\"\ninstructions = \"x\"\n");
+    project.register("zzz", "zzz.toml");
+    until("it is registered", async || {
+        admin(&roster, "/admin/registry").await["agents"].as_array().is_some_and(|agents| agents.len() == 3)
+    })
+    .await;
+    let again = run(&project, &["check"]).await;
+    assert!(!again.stdout.contains("`zzz`, which") && again.stdout.contains("`kepper`"), "{}", again.stdout);
+    roster.terminate().await;
 }
 
 /// A session of the protocol, spoken by hand.

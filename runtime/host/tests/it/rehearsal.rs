@@ -86,6 +86,34 @@ async fn a_provider_that_fails_leaves_the_cassette_as_it_was() {
     assert_eq!(kept, "{\"cassette\": 1, \"exchanges\": []}\n");
 }
 
+/// A list of models, and a turn that is to fail: what the provider refused is played again.
+#[tokio::test]
+async fn a_failure_that_is_expected_is_recorded_and_replayed() {
+    let server = ScriptedServer::builder().strict().start().await;
+    let models = "model = [\"stub/first\", \"stub/second\"]\ninstructions = \"Be brief.\"";
+    let project = Project::scripted(&server).agent("keeper", models);
+    let test = "[[tests]]\nname = \"the second answers\"\n[[tests.turns]]\nsay = \"Hello?\"\ncontains = [\"here\"]\n\
+        [[tests]]\nname = \"nobody answers\"\n[[tests.turns]]\nsay = \"Hello?\"\nfinish = \"error\"\n";
+    project.write("agents/keeper.test.toml", test);
+    let refused = || Reply::error(401, "auth", None, "no such key");
+    server.push(refused());
+    server.push(Reply::text("I am here."));
+    server.push(refused());
+    server.push(refused());
+    let recorded = run(&project, &["test", "--record"]).await;
+    assert_eq!(recorded.code, Some(0), "{}{}", recorded.stdout, recorded.stderr);
+    assert!(recorded.stdout.contains("recorded 4 answers"), "{}", recorded.stdout);
+    drop(server);
+    let replayed = run(&project, &["test"]).await;
+    assert_eq!(replayed.code, Some(0), "{}{}", replayed.stdout, replayed.stderr);
+    assert!(replayed.stdout.contains("2 passed, 0 failed"), "{}", replayed.stdout);
+
+    project.write("agents/keeper.test.toml", test.replace("\"error\"", "\"stop\""));
+    let other = run(&project, &["test"]).await;
+    assert_eq!(other.code, Some(1));
+    assert!(other.stdout.contains("the turn failed (provider_auth)"), "{}", other.stdout);
+}
+
 #[tokio::test]
 async fn what_cannot_be_played_says_why() {
     let project = Project::new().keeper();

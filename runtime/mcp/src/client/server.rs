@@ -31,8 +31,8 @@ pub(super) struct Server {
     pub(super) suspect: Notify,
     /// Somebody asks to try again at once.
     pub(super) hurry: Notify,
-    /// How many messages were too large to be read. Whose answers they were is not known.
-    pub(super) oversized: watch::Sender<u64>,
+    /// Why the newest message that could not be read was not. Whose answer it was is not known.
+    pub(super) unread: watch::Sender<&'static str>,
     /// Calls that wait for their answer.
     under_way: AtomicUsize,
     calls: AtomicU64,
@@ -91,7 +91,7 @@ impl Server {
             relist: Notify::new(),
             suspect: Notify::new(),
             hurry: Notify::new(),
-            oversized: watch::Sender::new(0),
+            unread: watch::Sender::new(""),
             under_way: AtomicUsize::new(0),
             calls: AtomicU64::new(0),
             errors: AtomicU64::new(0),

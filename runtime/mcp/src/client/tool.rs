@@ -9,7 +9,6 @@ use roster_model::tool::{Tool, ToolContext, ToolError, ToolSpec};
 use serde_json::{Map, Value};
 
 use super::content;
-use super::lines::LONGEST_LINE;
 use super::server::Server;
 use super::web::root_cause;
 
@@ -39,14 +38,13 @@ impl ServerTool {
         })?;
         let params = CallToolRequestParams::new(self.own_name().to_owned()).with_arguments(arguments);
         let error = |code, message| Err(ToolError { code, message });
-        let mut oversized = self.server.oversized.subscribe();
+        let mut unread = self.server.unread.subscribe();
         let answer = tokio::select! {
             answer = peer.call_tool_once(params) => answer,
             // The sender lives as long as the server.
-            Ok(()) = oversized.changed() => {
-                let most = LONGEST_LINE / (1024 * 1024);
-                let message = format!("the MCP server `{name}` sent a message larger than {most} MiB, which is not read");
-                return error("server_error", message);
+            Ok(()) = unread.changed() => {
+                let why = *unread.borrow();
+                return error("server_error", format!("the MCP server `{name}` {why}"));
             }
         };
         match answer {

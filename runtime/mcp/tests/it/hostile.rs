@@ -78,3 +78,21 @@ async fn a_storm_of_changes_is_heard_once_a_second() {
     assert!(lists <= 3, "asked {lists} times");
     world.close().await;
 }
+
+/// A message cut in the middle, and one with an escape that is none.
+#[tokio::test]
+async fn a_broken_message_fails_the_call_at_once_and_the_server_serves_on() {
+    for broken in [r#"{"jsonrpc":"2.0","id":3,"result":{"content":["#, r#"{"jsonrpc":"2.0","id":3,"result":"\q"}"#] {
+        let ways = r#"
+*'"method":"tools/call"'*) if [ -e "$FLAG" ]; then text after; else : > "$FLAG"; printf '%s\n' 'BROKEN'; fi;;"#;
+        let world = World::with(&server(&ways.replace("BROKEN", broken)));
+        world.ready().await;
+        let began = std::time::Instant::now();
+        let error = world.call("one").await.expect_err("its answer was not read");
+        assert_eq!(error.code, "server_error");
+        assert!(error.message.ends_with("sent a message that is no JSON"), "{}", error.message);
+        assert!(began.elapsed() < Duration::from_secs(20), "long before the call's own time is over");
+        assert_eq!(world.call("one").await, Ok(json!("after")));
+        world.close().await;
+    }
+}

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use roster_model::provider::{Delta, StopReason, Usage};
+use roster_model::provider::{Delta, ProviderError, ProviderErrorKind, StopReason, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -35,9 +35,25 @@ pub(super) enum Piece {
     Text(String),
     Reasoning(String),
     Opaque(Value),
-    Call { index: usize, id: Option<String>, name: String },
-    Arguments { index: usize, fragment: String },
-    End { reason: StopReason, usage: Usage, model: Option<String> },
+    Call {
+        index: usize,
+        id: Option<String>,
+        name: String,
+    },
+    Arguments {
+        index: usize,
+        fragment: String,
+    },
+    End {
+        reason: StopReason,
+        usage: Usage,
+        model: Option<String>,
+    },
+    /// The provider failed; the code is that of the doors.
+    Error {
+        code: String,
+        message: String,
+    },
 }
 
 impl From<Delta> for Piece {
@@ -53,16 +69,32 @@ impl From<Delta> for Piece {
     }
 }
 
-impl From<Piece> for Delta {
-    fn from(piece: Piece) -> Self {
-        match piece {
-            Piece::Text(text) => Self::Text(text),
-            Piece::Reasoning(text) => Self::Reasoning(text),
-            Piece::Opaque(value) => Self::ReasoningOpaque(value),
-            Piece::Call { index, id, name } => Self::ToolCall { index, id, name },
-            Piece::Arguments { index, fragment } => Self::ToolArguments { index, fragment },
-            Piece::End { reason, usage, model } => Self::End { reason, usage, model },
-        }
+impl From<&ProviderError> for Piece {
+    fn from(error: &ProviderError) -> Self {
+        Self::Error { code: error.kind.code().to_owned(), message: error.message.clone() }
+    }
+}
+
+impl Piece {
+    /// What the provider gave.
+    pub(super) fn given(self) -> Result<Delta, ProviderError> {
+        Ok(match self {
+            Self::Text(text) => Delta::Text(text),
+            Self::Reasoning(text) => Delta::Reasoning(text),
+            Self::Opaque(value) => Delta::ReasoningOpaque(value),
+            Self::Call { index, id, name } => Delta::ToolCall { index, id, name },
+            Self::Arguments { index, fragment } => Delta::ToolArguments { index, fragment },
+            Self::End { reason, usage, model } => Delta::End { reason, usage, model },
+            Self::Error { code, message } => {
+                // A newer runtime may know more kinds of failures.
+                let kind = ProviderErrorKind::of_code(&code).unwrap_or(ProviderErrorKind::Server);
+                return Err(ProviderError::new(kind, message));
+            }
+        })
+    }
+
+    fn is_last(&self) -> bool {
+        matches!(self, Self::End { .. } | Self::Error { .. })
     }
 }
 
@@ -117,7 +149,7 @@ pub(super) fn load(path: &Path) -> Result<Vec<Exchange>, String> {
         return Err(format!("is in form {cassette}; this roster reads up to {FORM}"));
     }
     let Read { exchanges } = serde_json::from_slice(&bytes).map_err(|error| format!("is no cassette: {error}"))?;
-    match exchanges.iter().position(|exchange| !matches!(exchange.answer.last(), Some(Piece::End { .. }))) {
+    match exchanges.iter().position(|exchange| !exchange.answer.last().is_some_and(Piece::is_last)) {
         Some(at) => Err(format!("is no whole cassette: answer {} has no end", at + 1)),
         None => Ok(exchanges),
     }

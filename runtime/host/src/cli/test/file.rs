@@ -111,6 +111,8 @@ pub(super) enum Finish {
     ToolCalls,
     ContentFilter,
     Suspended,
+    /// It fails.
+    Error,
 }
 
 impl Finish {
@@ -121,6 +123,7 @@ impl Finish {
             Self::ToolCalls => FinishReason::ToolCalls,
             Self::ContentFilter => FinishReason::ContentFilter,
             Self::Suspended => FinishReason::Suspended,
+            Self::Error => FinishReason::Error,
         }
     }
 }

@@ -5,7 +5,7 @@ use roster_model::provider::Usage;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::file::{ExpectedCall, Turn};
+use super::file::{ExpectedCall, Finish, Turn};
 
 /// Something that is not as it should be.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -59,6 +59,7 @@ pub(super) struct Came {
 pub(super) fn judge(turn: &Turn, came: &Came) -> Vec<Fault> {
     let reason = match &came.end {
         Ok(reason) => *reason,
+        Err(failure) if turn.finish == Finish::Error => failure.reason,
         // What it said until then is no answer to be judged.
         Err(failure) => return vec![Fault::new(format!("the turn failed ({}): {}", failure.code, failure.message))],
     };

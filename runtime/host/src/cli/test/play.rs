@@ -97,6 +97,11 @@ fn write(tape: &Tape, path: &Path, keys: &[String], report: &mut FileReport) {
     if !tape.is_whole() || exchanges.is_empty() {
         return;
     }
+    // A failure that the tests do not expect is no answer to keep.
+    if let Some(failure) = tape.failure().filter(|_| report.tests.iter().any(|test| !test.faults.is_empty())) {
+        report.problems.push(Fault::new(format!("the provider failed, so nothing is recorded: {failure}")));
+        return;
+    }
     match cassette::save(path, &exchanges, keys) {
         Ok(()) => report.recorded = Some((shown(path), exchanges.len())),
         Err(error) => report.problems.push(Fault::new(format!("cannot write `{}`: {error}", shown(path)))),

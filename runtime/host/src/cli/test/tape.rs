@@ -39,13 +39,15 @@ struct Reel {
     /// Calls that were begun while recording.
     begun: usize,
     faults: Vec<Fault>,
+    /// What providers failed with while recording.
+    failures: Vec<String>,
 }
 
 impl Tape {
     /// A cassette with these exchanges; `again` is the command that records anew.
     pub(super) fn new(mode: Mode, exchanges: Vec<Exchange>, again: String) -> Arc<Self> {
         let used = vec![false; exchanges.len()];
-        Arc::new(Self { mode, again, reel: Mutex::new(Reel { exchanges, used, begun: 0, faults: Vec::new() }) })
+        Arc::new(Self { mode, again, reel: Mutex::new(Reel { exchanges, used, ..Reel::default() }) })
     }
 
     fn reel(&self) -> MutexGuard<'_, Reel> {
@@ -82,7 +84,7 @@ impl Tape {
         let found = (0..exchanges.len()).filter(free).find(|at| exchanges[*at].fingerprint == wanted);
         if let Some(at) = found {
             used[at] = true;
-            let answer: Vec<_> = exchanges[at].answer.iter().cloned().map(|piece| Ok(Delta::from(piece))).collect();
+            let answer: Vec<_> = exchanges[at].answer.iter().cloned().map(Piece::given).collect();
             return Ok(stream::iter(answer).boxed());
         }
         let nearest = (0..exchanges.len()).find(free).map(|at| &exchanges[at]);
@@ -111,25 +113,28 @@ impl Tape {
     fn recording(self: &Arc<Self>, request: Value, answer: DeltaStream) -> DeltaStream {
         let tape = Arc::clone(self);
         let (mut request, mut said) = (Some(request), Vec::new());
-        let note = move |delta: &Result<Delta, ProviderError>| match delta {
-            Err(error) => tape.failed(error),
-            Ok(delta) => {
-                cassette::push(&mut said, Piece::from(delta.clone()));
-                if matches!(delta, Delta::End { .. })
-                    && let Some(request) = request.take()
-                {
-                    let (fingerprint, answer) = (fingerprint(&request), std::mem::take(&mut said));
-                    let mut reel = tape.reel();
-                    reel.exchanges.push(Exchange { fingerprint, request, answer });
-                    reel.used.push(true);
-                }
+        let note = move |delta: &Result<Delta, ProviderError>| {
+            cassette::push(&mut said, delta.as_ref().map_or_else(Piece::from, |delta| Piece::from(delta.clone())));
+            if matches!(delta, Ok(Delta::End { .. }) | Err(_))
+                && let Some(request) = request.take()
+            {
+                tape.record(request, std::mem::take(&mut said), delta.as_ref().err());
             }
         };
         answer.inspect(note).boxed()
     }
 
-    fn failed(&self, error: &ProviderError) {
-        self.fault(Fault::new(format!("the provider failed, so nothing is recorded: {error}")));
+    /// Writes an exchange down, also one in which the provider failed.
+    fn record(&self, request: Value, answer: Vec<Piece>, failure: Option<&ProviderError>) {
+        let mut reel = self.reel();
+        reel.exchanges.push(Exchange { fingerprint: fingerprint(&request), request, answer });
+        reel.used.push(true);
+        reel.failures.extend(failure.map(ToString::to_string));
+    }
+
+    /// What the first provider that failed said while recording.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.reel().failures.first().cloned()
     }
 }
 
@@ -183,8 +188,13 @@ impl Provider for TapedProvider {
                 Mode::Record => {
                     self.tape.reel().begun += 1;
                     let answer = self.provider.complete(completion).await;
-                    let answer = answer.inspect_err(|error| self.tape.failed(error))?;
-                    Ok(self.tape.recording(request, answer))
+                    match answer {
+                        Ok(answer) => Ok(self.tape.recording(request, answer)),
+                        Err(error) => {
+                            self.tape.record(request, vec![Piece::from(&error)], Some(&error));
+                            Err(error)
+                        }
+                    }
                 }
             }
         })

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use roster_engine::definition::table::Checker;
 use roster_engine::definition::view::View;
+use roster_engine::definition::{Problem, suggest};
 
 use crate::config::secret::{SECRET_WORDS, Secret, has_credentials};
+use crate::paths::{REGISTRY_FILE, RUNTIME_FILE};
 
 /// How long a server may take to be ready when nothing is said; `npx` may have to download it first.
 const START: Duration = Duration::from_secs(60);
@@ -57,11 +59,34 @@ pub struct Setting {
     pub secret: bool,
 }
 
+/// An agent that may be asked through the door `/mcp`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfferedAgent {
+    /// Its id, or `*` for all.
+    pub id: String,
+    /// Where that stands in the file.
+    pub place: Range<usize>,
+}
+
 /// Who may be asked through the door `/mcp`.
-pub(super) fn agents(gateway: Option<View<'_, '_>>) -> Vec<String> {
+pub(super) fn agents(gateway: Option<View<'_, '_>>) -> Vec<OfferedAgent> {
     let table = gateway.and_then(|gateway| gateway.table("mcp"));
     let agents = table.map(|table| table.texts("agents")).unwrap_or_default();
-    agents.into_iter().map(|(id, _)| id.to_owned()).collect()
+    agents.into_iter().map(|(id, place)| OfferedAgent { id: id.to_owned(), place }).collect()
+}
+
+/// A warning for each agent that is offered and has no line among `known`; `source` is the text of the file.
+pub(crate) fn unknown_agents(offered: &[OfferedAgent], source: &str, known: &[&str]) -> Vec<Problem> {
+    let unknown = offered.iter().filter(|agent| agent.id != "*" && !known.contains(&agent.id.as_str()));
+    let problem = |OfferedAgent { id, place }: &OfferedAgent| {
+        let message = format!("`gateway.mcp.agents` names `{id}`, which has no line in {REGISTRY_FILE}");
+        let problem = Problem::warning("unknown_agent", RUNTIME_FILE, message).at(source, place.clone());
+        problem.help(match suggest(id, known.iter().copied()) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => "it is offered at `/mcp` as soon as it is registered".to_owned(),
+        })
+    };
+    unknown.map(problem).collect()
 }
 
 /// The servers, in the order of the file. One that cannot be used is a problem, and not among them.
