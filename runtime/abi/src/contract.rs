@@ -63,7 +63,7 @@ pub struct Message {
     /// Milliseconds since 1970-01-01T00:00:00Z.
     #[serde(default)]
     pub created_at: i64,
-    /// `complete`, `running`, `interrupted` or `failed`.
+    /// `complete` (or absent), `running`, `interrupted`, `failed`, `suspended` or `awaiting`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// Which definition made it: `agent`, `generation`, `fingerprint`.

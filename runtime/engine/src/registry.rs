@@ -14,8 +14,8 @@ mod resolve;
 mod snapshot;
 
 pub use catalog::{
-    BoundEmbedder, BoundModel, BoundProcessor, Catalog, EmbedderSource, ModelSource, NameFault, PluginNames,
-    PluginStanding, ProcessorSource,
+    BoundEmbedder, BoundModel, BoundProcessor, Catalog, EmbedderSource, FactorySource, ModelSource, NameFault,
+    PluginNames, PluginStanding, ProcessorSource,
 };
 pub use control::{AdminEvent, Control, ControlError};
 pub use diff::{Change, ChangeKind, keys as differing_keys};

@@ -8,8 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use roster_embed::hash::HashEmbedder;
-use roster_engine::definition::{MemoryConfig, ModelChoice, ModelTable};
-use roster_engine::memory::{FactoryError, Memory, MemoryFactory};
+use roster_engine::definition::{ModelChoice, ModelTable};
 use roster_engine::registry::{BoundEmbedder, BoundModel, Catalog, ModelSource, NameFault, PluginNames};
 use roster_engine::tool::Schemas;
 use roster_model::embedder::{EmbedErrorKind, Embedder};
@@ -34,7 +33,7 @@ use crate::embedders::{Embedders, NamedEmbedders};
 use crate::environment;
 use crate::error::HostError;
 use crate::folders::ProjectFolders;
-use crate::plugins::{PluginHost, Processors, unasked};
+use crate::plugins::{Factories, PluginHost, Processors, unasked};
 
 use reach::of_runtime;
 
@@ -57,9 +56,10 @@ pub fn catalog(
     let models = Models::new(root, config, Arc::clone(&clock), ids).with_plugins(plugins.host.clone());
     let models = Arc::new(models);
     let tools = roster_tools::builtin(kit(root, clock)?);
-    let create_memory: Arc<dyn MemoryFactory> = Arc::new(CreateMemory { store });
+    let keys = plugins.names.standing.keys().cloned().collect();
+    let factories = Factories { store, plugins: plugins.host.clone(), keys };
     Ok(Catalog {
-        factories: BTreeMap::from([("create_memory".to_owned(), create_memory)]),
+        factories: Arc::new(factories),
         servers: plugins.servers,
         tools: tools.into_iter().chain(plugins.tools).collect(),
         plugins: plugins.names,
@@ -130,21 +130,6 @@ fn tool_client() -> Result<reqwest::Client, reqwest::Error> {
         .user_agent(concat!("roster/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(TOOL_CONNECT)
         .build()
-}
-
-/// `create_memory`: the one sessions store and the policies the definition asks for.
-struct CreateMemory {
-    store: Arc<dyn SessionStore>,
-}
-
-impl MemoryFactory for CreateMemory {
-    fn create(&self, config: &MemoryConfig) -> Result<Memory, FactoryError> {
-        if let Some(key) = config.config.keys().next() {
-            let message = format!("`create_memory` takes no `config`, but `{key}` is set");
-            return Err(FactoryError { message });
-        }
-        Ok(Memory::new(Arc::clone(&self.store), config))
-    }
 }
 
 /// Models by the names of `runtime.toml`, and those that definitions describe themselves.

@@ -9,6 +9,7 @@ pub mod catalog;
 pub mod cli;
 pub mod clock;
 pub mod config;
+mod conversations;
 pub mod embedders;
 mod environment;
 pub mod error;

@@ -2,8 +2,10 @@
 //! names in definitions.
 
 mod fetch;
+mod memories;
 mod processors;
 
+pub use memories::{CreateMemory, Factories, Memories};
 pub use processors::Processors;
 
 use std::collections::BTreeMap;
@@ -41,6 +43,8 @@ pub struct PluginHost {
     root: PathBuf,
     /// All of them.
     pub plugins: Plugins,
+    /// What agents keep in them.
+    pub memories: Memories,
     told: Arc<Told>,
 }
 
@@ -74,7 +78,7 @@ impl PluginHost {
             }
         });
         let plugins = Plugins::new(parts).map_err(|refusal| unusable(&refusal))?;
-        Ok(Self { root: root.to_path_buf(), plugins, told })
+        Ok(Self { root: root.to_path_buf(), plugins, memories: Memories::default(), told })
     }
 
     /// These are the plugins from now on.
@@ -133,13 +137,7 @@ impl PluginHost {
     #[must_use]
     pub fn fault(&self, noun: &str, name: &str) -> NameFault {
         let key = name.split_once(':').map_or(name, |(key, _)| key);
-        let Some(plugin) = self.plugins.get(key) else {
-            return NameFault {
-                code: "unknown_plugin",
-                message: format!("{noun} `{name}`: there is no plugin `{key}` in config/runtime.toml"),
-                help: Some(format!("add [plugins.{key}] there")),
-            };
-        };
+        let Some(plugin) = self.plugins.get(key) else { return no_plugin(noun, name, key) };
         let help = Some("the agent is served when the plugin is there".to_owned());
         let message = match (plugin.generation(), plugin.refusal()) {
             (Some(_), _) => format!("plugin `{key}` has no {noun} `{name}`"),
@@ -154,6 +152,14 @@ impl PluginHost {
     #[must_use]
     pub fn get(&self, key: &str) -> Option<Arc<Plugin>> {
         self.plugins.get(key)
+    }
+}
+
+fn no_plugin(noun: &str, name: &str, key: &str) -> NameFault {
+    NameFault {
+        code: "unknown_plugin",
+        message: format!("{noun} `{name}`: there is no plugin `{key}` in config/runtime.toml"),
+        help: Some(format!("add [plugins.{key}] there")),
     }
 }
 
@@ -225,7 +231,8 @@ fn in_use(registry: &Registry, key: &str) -> Vec<Used> {
             ModelChoice::Named(name) => Some((kind::MODEL_PROVIDER, name)),
             ModelChoice::Table(_) => None,
         });
-        for (kind, name) in tools.chain(processors).chain(embedder).chain(models) {
+        let factory = memory.map(|memory| (kind::MEMORY_FACTORY, &memory.factory));
+        for (kind, name) in tools.chain(processors).chain(embedder).chain(models).chain(factory) {
             if let Some(id) = name.strip_prefix(key).and_then(|rest| rest.strip_prefix(':')) {
                 used.entry((kind, id.to_owned())).or_default().push(definition.id.to_string());
             }

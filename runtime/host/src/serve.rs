@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use crate::assemble::{self, Assembly, Project};
 use crate::config::{self, Proof, RuntimeConfig, Token};
+use crate::conversations::Conversations;
 use crate::error::{Exit, HostError};
 use crate::log::LogFormat;
 use crate::mcp::Gate;
@@ -56,7 +57,7 @@ pub async fn serve(project: Project, plan: &Plan, mut signals: Signals) -> Resul
     let app = Arc::new(App {
         registry: Arc::clone(&assembly.registry),
         services: Arc::clone(&assembly.services),
-        store: assembly.store.clone(),
+        store: Arc::new(Conversations::new(Arc::clone(&assembly.store), Arc::clone(&assembly.plugins))),
         operator: Arc::clone(&assembly.operator),
         control: Some(Arc::clone(&reload) as _),
         servers: Arc::clone(&assembly.mcp.servers) as _,

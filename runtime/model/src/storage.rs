@@ -182,6 +182,10 @@ pub enum StoreErrorKind {
     Busy,
     /// A cursor or argument that is none of ours.
     Invalid,
+    /// The thread of this id is kept by another store. 409.
+    Elsewhere,
+    /// This store has no way to do that. 501.
+    Unsupported,
     /// Anything else of ours.
     Internal,
 }

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use roster_abi::code::{CANCEL_CALLER, CANCEL_DEADLINE, ENC_JSON};
+use roster_abi::code::{CANCEL_CALLER, CANCEL_DEADLINE, E_TOO_LARGE, ENC_JSON};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::plugin::{Generation, Plugin};
@@ -25,18 +25,21 @@ pub struct CallError {
     pub message: String,
     /// Whether the same call may succeed a moment later.
     pub retryable: bool,
+    /// The output was there, and larger than the operator allows.
+    pub(crate) too_large: bool,
 }
 
 impl CallError {
     /// An error of the host's.
     pub(crate) fn host(code: &str, message: impl Into<String>, retryable: bool) -> Self {
-        Self { code: code.to_owned(), message: message.into(), retryable }
+        Self { code: code.to_owned(), message: message.into(), retryable, too_large: false }
     }
 
     /// What the plugin said.
     pub(crate) fn told(status: i32, error: &[u8]) -> Self {
         let told = crate::status::told(status, error);
-        Self { code: told.code, message: told.message, retryable: told.retryable }
+        let too_large = status == E_TOO_LARGE;
+        Self { code: told.code, message: told.message, retryable: told.retryable, too_large }
     }
 }
 

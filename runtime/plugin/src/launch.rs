@@ -111,28 +111,30 @@ fn fits(schema: &Value, config: &Map<String, Value>) -> Result<(), Refusal> {
     if schema.is_null() {
         return Ok(());
     }
-    let validator = jsonschema::validator_for(schema).map_err(|error| {
+    let faults = faults(schema, config).map_err(|error| {
         Refusal::new(
             RefusalKind::Abi,
             format!("has a schema of its configuration that is none: {error}"),
             "tell its author",
         )
     })?;
-    let value = Value::Object(config.clone());
-    let faults: Vec<String> = validator
-        .iter_errors(&value)
-        .take(8)
-        .map(|error| match error.instance_path().as_str() {
-            "" => error.to_string(),
-            place => format!("`{}`: {}", place.trim_start_matches('/').replace('/', "."), masked(&error)),
-        })
-        .collect();
     if faults.is_empty() {
         return Ok(());
     }
     let message = format!("was given a configuration that it does not take: {}", faults.join("; "));
     let help = "`roster plugins inspect` shows the schema; the values stand in the plugin's `config` table";
     Err(Refusal::new(RefusalKind::Config, message, help))
+}
+
+/// What of a configuration does not fit a schema, the first few faults; an error: the schema is none.
+pub(crate) fn faults(schema: &Value, config: &Map<String, Value>) -> Result<Vec<String>, String> {
+    let validator = jsonschema::validator_for(schema).map_err(|error| error.to_string())?;
+    let value = Value::Object(config.clone());
+    let told = |error: jsonschema::ValidationError<'_>| match error.instance_path().as_str() {
+        "" => error.to_string(),
+        place => format!("`{}`: {}", place.trim_start_matches('/').replace('/', "."), masked(&error)),
+    };
+    Ok(validator.iter_errors(&value).take(8).map(told).collect())
 }
 
 /// The value may be a secret.

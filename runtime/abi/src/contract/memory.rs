@@ -8,9 +8,11 @@
 //! [`Erased`] · `close` [`Opened`] → [`Closed`].
 //!
 //! `OK` of a write means durable. Order is the sequence number the plugin gives, 1, 2, 3 … per thread, never reused. The
-//! same thread id under two resources is two threads. The runtime makes one turn of a thread at a time. Handles die with
-//! the instance; the runtime opens again. Codes of faults: `not_found`, `conflict`, `unavailable`, `full`, `busy`,
-//! `invalid`; any other is internal.
+//! same thread id under two resources is two threads. The runtime makes one turn of a thread at a time. Every method may
+//! come twice: the runtime asks again when the process died under a call. Handles die with the instance; one that is not
+//! known is `no_such_handle`, and the runtime opens again. While a library is replaced two instances may work on the same
+//! data for a moment. Codes of faults: `not_found`, `conflict`, `unavailable`, `full`, `busy`, `invalid`, `unsupported`;
+//! any other is internal.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -28,7 +30,7 @@ pub struct Open {
 /// Output of `open`, input of `close`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Opened {
-    /// The plugin's own name of the memory.
+    /// The plugin's own name of the memory, never given twice: not by another instance either.
     pub handle: String,
 }
 
@@ -57,7 +59,8 @@ pub struct Append {
     pub resource: String,
     /// The thread; without `create` an unknown one is `not_found`.
     pub thread: String,
-    /// Appending again with the same key and thread writes nothing and gives the same numbers.
+    /// Appending again with the same key and thread writes nothing and gives the same numbers. Kept as long as the thread,
+    /// or for a day.
     pub key: String,
     /// The turn the rows belong to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,7 +79,8 @@ pub struct Seqs {
     pub seqs: Vec<u64>,
 }
 
-/// Input of `save`: writes a message, or overwrites the one of that id in place. Unknown thread: `not_found`.
+/// Input of `save`: writes a message, or overwrites the one of that id in place. Unknown thread: `not_found`. A message of
+/// that id which another turn wrote, or which is no assistant's: `conflict`, nothing is written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Save {
     /// From `open`.
@@ -125,6 +129,9 @@ pub struct Tail {
     /// Sequence number; absent: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<u64>,
+    /// Leave off the oldest once the rows have so many bytes of JSON, but give the newest at least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
 }
 
 /// Which end comes first.
@@ -158,6 +165,9 @@ pub struct Messages {
     /// Only messages before the one of this id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
+    /// End the page once its rows have so many bytes of JSON, but give one at least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
 }
 
 /// A page.
@@ -165,7 +175,7 @@ pub struct Messages {
 pub struct Page<T> {
     /// In the order asked for.
     pub rows: Vec<T>,
-    /// Over all pages.
+    /// What the query covers, over all pages.
     pub total: u64,
     /// Where the next page begins (`before` or `after`); absent: this was the last.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
@@ -220,7 +230,7 @@ pub struct Thread {
     pub metadata: Option<Map<String, Value>>,
     /// Milliseconds since 1970-01-01T00:00:00Z.
     pub created_at: i64,
-    /// When a message or a field last changed.
+    /// When a message or a field last changed; never before the date of the newest message.
     pub updated_at: i64,
     /// How many messages.
     pub message_count: u64,
@@ -255,7 +265,8 @@ pub struct Threads {
     /// Skip so many; not together with `after`.
     #[serde(default)]
     pub offset: u64,
-    /// `next` of the page before.
+    /// `next` of the page before: after the row it ended with, whatever changed since. One of another order, or none of
+    /// yours: `invalid`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     /// At most so many.
@@ -294,6 +305,9 @@ pub struct Deleted {
 pub struct Erased {
     /// How many threads there were.
     pub threads: u64,
+    /// How many messages they held.
+    #[serde(default)]
+    pub messages: u64,
 }
 
 /// A working memory.

@@ -60,6 +60,22 @@ pub struct FactoryError {
     pub message: String,
 }
 
+/// What a factory's memories can do beyond keeping threads, messages and working memories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keeps {
+    /// The index of semantic recall.
+    pub recall: bool,
+    /// Turns that wait for a person's approval, found by whoever asks.
+    pub approvals: bool,
+}
+
+impl Keeps {
+    /// Everything.
+    pub const ALL: Self = Self { recall: true, approvals: true };
+    /// Conversations and no more.
+    pub const CONVERSATIONS: Self = Self { recall: false, approvals: false };
+}
+
 /// Makes the memory of an agent. Looked up by name in the catalog and called once for each registration: never while
 /// parsing or checking, never again for the same registration.
 pub trait MemoryFactory: Send + Sync + 'static {
@@ -68,4 +84,9 @@ pub trait MemoryFactory: Send + Sync + 'static {
     /// # Errors
     /// [`FactoryError`]; the agent is then not served, and the problem says why.
     fn create(&self, config: &MemoryConfig) -> Result<Memory, FactoryError>;
+
+    /// What its memories can do; asked while names are resolved, so that an agent that wants more is refused.
+    fn keeps(&self) -> Keeps {
+        Keeps::ALL
+    }
 }

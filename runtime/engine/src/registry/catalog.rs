@@ -9,7 +9,7 @@ use roster_model::provider::Provider;
 use roster_model::source::ToolSource;
 use roster_model::tool::ToolMaker;
 
-use super::resolve::DEFAULT_EMBEDDER;
+use super::resolve::{DEFAULT_EMBEDDER, known};
 use crate::definition::{ModelChoice, Problem, suggest};
 use crate::memory::MemoryFactory;
 use crate::tool::Schemas;
@@ -101,6 +101,26 @@ pub struct BoundProcessor {
     pub absent: Option<NameFault>,
 }
 
+/// Turns a memory factory's name (`create_memory`, `plugin:factory`) into a factory. Made by the host; calls none.
+pub trait FactorySource: Send + Sync + 'static {
+    /// Resolves a name.
+    ///
+    /// # Errors
+    /// [`NameFault`] with what is known instead, or why a plugin's factory is not there.
+    fn resolve(&self, name: &str) -> Result<Arc<dyn MemoryFactory>, NameFault>;
+}
+
+/// A fixed list of factories.
+impl FactorySource for BTreeMap<String, Arc<dyn MemoryFactory>> {
+    fn resolve(&self, name: &str) -> Result<Arc<dyn MemoryFactory>, NameFault> {
+        self.get(name).cloned().ok_or_else(|| NameFault {
+            code: "unknown_factory",
+            message: format!("unknown memory factory `{name}`"),
+            help: Some(known(name, self.keys(), "factories")),
+        })
+    }
+}
+
 /// Turns a processor's name (`plugin:component`) into a processor. Made by the host.
 pub trait ProcessorSource: Send + Sync + 'static {
     /// Resolves a name.
@@ -148,7 +168,7 @@ pub enum PluginStanding {
 /// Everything names can stand for. Definitions hold only the names.
 pub struct Catalog {
     /// Memory factories.
-    pub factories: BTreeMap<String, Arc<dyn MemoryFactory>>,
+    pub factories: Arc<dyn FactorySource>,
     /// Tools by the name definitions write.
     pub tools: BTreeMap<String, Arc<dyn ToolMaker>>,
     /// MCP servers, whose tools come and go.

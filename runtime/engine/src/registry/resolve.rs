@@ -195,19 +195,32 @@ fn factory(
     catalog: &Catalog,
     problems: &mut Vec<Problem>,
 ) -> Option<Arc<dyn MemoryFactory>> {
-    let name = &definition.memory.as_ref()?.factory;
-    if let Some(factory) = catalog.factories.get(name) {
-        return Some(Arc::clone(factory));
-    }
-    let span = positions.memory_factory.clone();
-    // Waiting for a plugin's would be waiting for ever.
-    let message = match PluginName::of(name) {
-        Some(_) => format!("memory factory `{name}`: this version does not call the memory factories of plugins"),
-        None => format!("unknown memory factory `{name}`"),
+    let config = definition.memory.as_ref()?;
+    let (name, span) = (&config.factory, || positions.memory_factory.clone());
+    let factory = match catalog.factories.resolve(name) {
+        Ok(factory) => factory,
+        Err(fault) => {
+            let mut problem = positions.error(fault.code, span(), fault.message);
+            problem.help = fault.help;
+            problems.push(problem);
+            return None;
+        }
     };
-    let help = known(name, catalog.factories.keys(), "factories");
-    problems.push(positions.error("unknown_factory", span, message).help(help));
-    None
+    let keeps = factory.keeps();
+    if config.recall.is_some() && !keeps.recall {
+        let message = format!("the memory of `{name}` keeps no index: it cannot have `[memory.semantic_recall]`");
+        let help = "take that table out, or use `create_memory`, which keeps one";
+        problems.push(positions.error("recall_unsupported", span(), message).help(help));
+    }
+    if !keeps.approvals {
+        let asking = definition.tool_settings.iter().filter(|(_, settings)| settings.approval);
+        problems.extend(asking.map(|(tool, _)| {
+            let message = format!("calls of `{tool}` cannot wait for approval in the memory of `{name}`");
+            let problem = positions.error("approval_unsupported", positions.setting(tool, "approval"), message);
+            problem.help("use `create_memory`, whose turns wait, or take `approval` out")
+        }));
+    }
+    Some(factory)
 }
 
 fn tools(

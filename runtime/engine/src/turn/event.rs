@@ -225,6 +225,11 @@ impl From<&StoreError> for Failure {
             StoreErrorKind::Unavailable => ("sessions_unavailable", "the sessions store cannot be used at the moment"),
             StoreErrorKind::Full => ("storage_full", "not saved: the disk of the sessions store is full"),
             StoreErrorKind::Busy => ("busy", "too much is waiting for the sessions store; try again"),
+            StoreErrorKind::Elsewhere => (
+                "thread_elsewhere",
+                "the agent keeps its conversations elsewhere now, and this one stays where it is: begin another one",
+            ),
+            StoreErrorKind::Unsupported => ("not_supported", "the memory that keeps this conversation cannot do that"),
             StoreErrorKind::Invalid | StoreErrorKind::Internal => ("internal", "not saved: the sessions store failed"),
         };
         Self::new(FailureKind::Store(error.kind), code, message)

@@ -136,7 +136,10 @@ impl World {
         let catalog = Catalog {
             servers: Arc::new(()),
             plugins: Default::default(),
-            factories: BTreeMap::from([("create_memory".to_owned(), Arc::clone(&factory) as Arc<dyn MemoryFactory>)]),
+            factories: Arc::new(BTreeMap::from([(
+                "create_memory".to_owned(),
+                Arc::clone(&factory) as Arc<dyn MemoryFactory>,
+            )])),
             tools: ["pay", "look"].map(|name| (name.to_owned(), Arc::new(maker.clone()) as Arc<dyn ToolMaker>)).into(),
             models: Arc::new(Models(Arc::clone(&model))),
             embedders: Arc::new(embedders.clone()),

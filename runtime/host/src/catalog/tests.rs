@@ -8,9 +8,10 @@ use roster_storage::ram::RamStore;
 use roster_testkit::clock::TestClock;
 use serde_json::json;
 
-use super::{CreateMemory, Models, host_of};
+use super::{Models, host_of};
 use crate::clock::RandomIds;
 use crate::config::load_runtime;
+use crate::plugins::CreateMemory;
 
 fn models(toml: &str) -> Models {
     let text = format!("[project]\nname = \"t\"\n{toml}");

@@ -28,6 +28,9 @@ pub(super) fn back_up(root: Option<&Path>, to: &Path) -> Result<Exit, HostError>
     copied.map_err(|error| not_copied(to, &error))?;
     let bytes = std::fs::metadata(to).map_or(0, |metadata| metadata.len());
     output::print(format_args!("copied `{}` to `{}`, {bytes} bytes\n", database.display(), to.display()))?;
+    if let Some(names) = store::kept_by_plugins(&project) {
+        output::note(format_args!("note: conversations that plugins keep ({names}) are not in the copy"));
+    }
     Ok(Exit::Good)
 }
 

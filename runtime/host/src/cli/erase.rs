@@ -22,7 +22,8 @@ pub(super) fn run(root: Option<&Path>, args: &EraseArgs) -> Result<Exit, HostErr
         return Err(HostError::environment(format!("erasing everything of `{resource}` cannot be undone"))
             .hint("add `--yes` if that is meant; `roster backup FILE` makes a copy first"));
     }
-    let store = store::opened(&assemble::read(root)?)?;
+    let project = assemble::read(root)?;
+    let store = store::opened(&project)?;
     let erased = assemble::runtime()?.block_on(async {
         let erased = store.erase(&resource).await;
         store.close().await;
@@ -33,6 +34,12 @@ pub(super) fn run(root: Option<&Path>, args: &EraseArgs) -> Result<Exit, HostErr
         hint.into_iter().fold(HostError::environment(message), HostError::hint)
     })?;
     output::print(format_args!("erased of `{resource}`: {}\n", counted(erased)))?;
+    if let Some(names) = store::kept_by_plugins(&project) {
+        output::note(format_args!(
+            "note: what plugins keep of `{resource}` ({names}) is still there\n\
+             hint: `DELETE /api/memory/resources/{resource}` of a runtime that serves erases that too"
+        ));
+    }
     Ok(Exit::Good)
 }
 

@@ -1,5 +1,6 @@
 //! The sessions database, opened by commands that look into it while runtimes may be serving.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -36,6 +37,15 @@ pub(super) fn opened(project: &Project) -> Result<SqliteStore, HostError> {
 /// [`HostError`] when it cannot be made or used.
 pub(super) fn opened_or_made(project: &Project) -> Result<SqliteStore, HostError> {
     at(&database(project)?)
+}
+
+/// The memory factories of plugins that agents name: what these keep is not in the database.
+pub(super) fn kept_by_plugins(project: &Project) -> Option<String> {
+    let definitions = project.files.agents.iter().filter_map(|agent| agent.definition.as_ref());
+    let factories = definitions.filter_map(|definition| definition.memory.as_ref()).map(|memory| &memory.factory);
+    let names: BTreeSet<&String> = factories.filter(|name| name.contains(':')).collect();
+    let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    (!names.is_empty()).then(|| names.join(", "))
 }
 
 fn at(database: &Path) -> Result<SqliteStore, HostError> {

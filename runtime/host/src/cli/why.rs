@@ -92,7 +92,7 @@ async fn only_owner(store: &SqliteStore, thread: &ThreadId) -> Result<ResourceId
     let mut owners = store.owners(thread, MOST_OWNERS).await.map_err(|error| failed(&error))?;
     match owners.len() {
         0 => Err(HostError::problem(format!("there is no thread `{thread}`"))
-            .hint("agents without memory store nothing; `GET /api/conversations` lists what is stored")),
+            .hint("agents without memory store nothing, and plugins keep theirs elsewhere; `GET /api/conversations` lists all")),
         1 => Ok(owners.remove(0)),
         _ => {
             let names: Vec<String> = owners.iter().map(|owner| format!("`{owner}`")).collect();
@@ -107,7 +107,8 @@ fn nothing(key: &ThreadKey, turn: Option<&TurnId>) -> HostError {
         Some(turn) => format!("turn `{turn}` of thread `{}` of `{}` has no feed record", key.thread, key.resource),
         None => format!("thread `{}` of `{}` has no feed record", key.thread, key.resource),
     };
-    HostError::problem(what).hint("records are written after a turn, and kept for 30 days")
+    HostError::problem(what)
+        .hint("records are written after a turn, and kept for 30 days; conversations that plugins keep have none")
 }
 
 fn failed(error: &StoreError) -> HostError {

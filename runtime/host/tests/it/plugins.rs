@@ -13,21 +13,21 @@ use crate::project::Project;
 use crate::roster::{Roster, run};
 
 /// A fixture's library, built beside this test.
-fn library(name: &str) -> PathBuf {
+pub(crate) fn library(name: &str) -> PathBuf {
     let us = std::env::current_exe().expect("us");
     let path = us.with_file_name(format!("{}{name}{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX));
     assert!(path.exists(), "{} is built as a dependency of these tests", path.display());
     path
 }
 
-fn place(project: &Project, name: &str) {
+pub(crate) fn place(project: &Project, name: &str) {
     let bytes = std::fs::read(library(name)).expect("readable");
     let beside = format!("plugins/.{name}.new");
     project.write(&beside, bytes);
     std::fs::rename(project.path(&beside), file(project, name)).expect("renamed");
 }
 
-fn file(project: &Project, name: &str) -> PathBuf {
+pub(crate) fn file(project: &Project, name: &str) -> PathBuf {
     let library = library(name);
     project.path("plugins").join(library.file_name().expect("a name"))
 }
@@ -183,7 +183,7 @@ async fn what_a_plugin_cannot_give_is_said_of_the_agent_that_wants_it() {
     let (_, registry) = get(&format!("{}/admin/registry", roster.studio)).await;
     let agents = registry["agents"].as_array().expect("agents");
     for (id, code, words) in [
-        ("keeper", "unknown_factory", "does not call the memory factories of plugins"),
+        ("keeper", "plugin_without", "plugin `kinds` has no memory factory `kinds:memory`"),
         ("masked", "plugin_without", "plugin `kinds` has no processor `kinds:spans`"),
     ] {
         let agent = agents.iter().find(|agent| agent["id"] == id).expect(id);

@@ -12,6 +12,7 @@ mod corpora;
 mod failures;
 mod inside;
 mod liar;
+mod memory;
 mod outside;
 mod pressure;
 mod processor;

@@ -13,9 +13,14 @@ fn beside_the_tests() -> PathBuf {
 
 /// A plugin that cargo built, by its library's name.
 pub(crate) fn built(library: &str, isolation: Isolation) -> World {
+    built_with(library, isolation, |_| {})
+}
+
+/// The same with other settings.
+pub(crate) fn built_with(library: &str, isolation: Isolation, change: impl FnOnce(&mut Settings)) -> World {
     let file = format!("lib{library}.so");
     assert!(beside_the_tests().join(&file).exists(), "cargo builds {file} with these tests");
-    with(&file, isolation, |_| {})
+    with(&file, isolation, change)
 }
 
 pub(crate) fn with(file: &str, isolation: Isolation, change: impl FnOnce(&mut Settings)) -> World {

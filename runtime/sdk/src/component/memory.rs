@@ -1,6 +1,8 @@
 //! `memory/1`: conversations kept by a plugin.
 
 use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -20,7 +22,8 @@ use crate::registry::{Entry, Invocation, Registry, schema_of};
 /// A memory that a factory made. What each method owes stands with its input in `roster_abi::contract`; `Ok` of a write
 /// means durable. The same thread id under two resources is two threads. May be called by several threads at once.
 pub trait Memory: Send + Sync + 'static {
-    /// Appends messages, all or none; the same key again writes nothing and gives the same numbers.
+    /// Appends messages, all or none, and makes the thread first if it is to; the same key again writes nothing and gives
+    /// the same numbers.
     fn append(&self, input: Append) -> Result<Seqs>;
     /// Writes a message, or overwrites the one of its id in place.
     fn save(&self, input: Save) -> Result<Seqs>;
@@ -51,11 +54,14 @@ type Opener<P> = Box<dyn Fn(&P, Value) -> Result<Arc<dyn Memory>> + Send + Sync>
 struct Factory<P> {
     open: Opener<P>,
     next: AtomicU64,
+    /// In every handle: no instance gives one that another gave.
+    instance: u64,
     memories: Mutex<HashMap<String, Arc<dyn Memory>>>,
 }
 
 impl<P: Plugin> Registry<P> {
-    /// A memory factory; definitions name it `<plugin>:<id>`, and it is called once per registration of an agent.
+    /// A memory factory; definitions name it `<plugin>:<id>`. It is called when an agent that names it is registered, once for
+    /// all agents that give it the same `config`, and once more in each new instance of the plugin.
     pub fn memory_factory<C, M, F>(&mut self, id: &str, description: &str, open: F) -> Entry<'_>
     where
         C: DeserializeOwned + JsonSchema,
@@ -77,7 +83,12 @@ impl<P: Plugin> Registry<P> {
                 config.map_err(|error| Error::invalid(format!("the memory's `config` does not fit: {error}")))?;
             Ok(Arc::new(open(plugin, config)?) as Arc<dyn Memory>)
         };
-        let factory = Factory { open: Box::new(opener), next: AtomicU64::new(1), memories: Mutex::new(HashMap::new()) };
+        let factory = Factory {
+            open: Box::new(opener),
+            next: AtomicU64::new(1),
+            instance: RandomState::new().hash_one(id),
+            memories: Mutex::new(HashMap::new()),
+        };
         self.add(about, move |call| factory.serve(call))
     }
 }
@@ -91,7 +102,7 @@ impl<P> Factory<P> {
         match call.method.as_str() {
             "open" => call.answer(|plugin, Open { config }, _| {
                 let memory = (self.open)(plugin, config)?;
-                let handle = self.next.fetch_add(1, Ordering::Relaxed).to_string();
+                let handle = format!("{:016x}-{}", self.instance, self.next.fetch_add(1, Ordering::Relaxed));
                 self.memories().insert(handle.clone(), memory);
                 Ok(Opened { handle })
             }),

@@ -73,7 +73,7 @@ impl Memory for Notes {
         if input.seen == 0 { Ok(Versioned { version: 1 }) } else { Err(Error::conflict("written meanwhile")) }
     }
     fn erase(&self, _: Of) -> Result<Erased> {
-        Ok(Erased { threads: 0 })
+        Ok(Erased::default())
     }
 }
 

@@ -244,7 +244,8 @@ fn provider_status(kind: ProviderErrorKind) -> StatusCode {
 fn store_status(kind: StoreErrorKind) -> StatusCode {
     match kind {
         StoreErrorKind::NotFound => StatusCode::NOT_FOUND,
-        StoreErrorKind::Conflict => StatusCode::CONFLICT,
+        StoreErrorKind::Conflict | StoreErrorKind::Elsewhere => StatusCode::CONFLICT,
+        StoreErrorKind::Unsupported => StatusCode::NOT_IMPLEMENTED,
         StoreErrorKind::Unavailable | StoreErrorKind::Busy => StatusCode::SERVICE_UNAVAILABLE,
         StoreErrorKind::Full => StatusCode::INSUFFICIENT_STORAGE,
         StoreErrorKind::Invalid => StatusCode::BAD_REQUEST,

@@ -9,6 +9,7 @@ use http::StatusCode;
 use roster_engine::definition::{Scope, WorkingConfig, WorkingForm};
 use roster_engine::memory::working::{SIZE_LIMIT, scope_of};
 use roster_engine::registry::Agent;
+use roster_model::housekeeping::SessionStore;
 use roster_model::id::{ThreadId, ThreadKey};
 use roster_model::storage::StoreErrorKind;
 use roster_model::working::MemoryScope;
@@ -49,6 +50,11 @@ struct Template {
 
 fn config(agent: Option<&Agent>) -> Option<&WorkingConfig> {
     agent?.memory.as_ref()?.policy.working.as_ref()
+}
+
+/// Where an agent's working memory is: in its own memory.
+fn store<'a>(app: &'a App, agent: Option<&'a Agent>) -> &'a dyn SessionStore {
+    agent.and_then(|agent| agent.memory.as_ref()).map_or(app.store.as_ref(), |memory| memory.store.as_ref())
 }
 
 /// Whose, by the same rule as in a turn.
@@ -94,7 +100,7 @@ async fn read(
         return Ok(json::ok(&none));
     };
     let scope = scope(config, agent.as_deref(), &owner, &key);
-    let text = app.store.working_memory(&scope).await?.map(|working| working.text);
+    let text = store(&app, agent.as_deref()).working_memory(&scope).await?.map(|working| working.text);
     let source = match scope {
         MemoryScope::Thread(_) => Scope::Thread,
         MemoryScope::Resource(_) => Scope::Resource,
@@ -156,7 +162,8 @@ async fn write(
     }
     let asked = Asked::of(&params).or_body(set.resource_id.as_deref());
     let (owner, key) = place(&app, &identity, asked, thread).await?;
-    replace(&app, &scope(config, asking.agent.as_deref(), &owner, &key), set.working_memory).await?;
+    let store = store(&app, asking.agent.as_deref());
+    replace(store, &scope(config, asking.agent.as_deref(), &owner, &key), set.working_memory).await?;
     Ok(json::ok(&Done { success: true }))
 }
 
@@ -176,10 +183,10 @@ fn check(form: &WorkingForm, text: &str) -> Result<(), ApiError> {
 const TRIES: usize = 32;
 
 /// The whole is replaced, whatever was there: who sets it by hand means that.
-async fn replace(app: &App, scope: &MemoryScope, text: Option<String>) -> Result<(), ApiError> {
+async fn replace(store: &dyn SessionStore, scope: &MemoryScope, text: Option<String>) -> Result<(), ApiError> {
     for _ in 0..TRIES {
-        let seen = app.store.working_memory(scope).await?.map_or(0, |working| working.version);
-        match app.store.set_working_memory(scope, text.clone(), seen).await {
+        let seen = store.working_memory(scope).await?.map_or(0, |working| working.version);
+        match store.set_working_memory(scope, text.clone(), seen).await {
             Ok(_) => return Ok(()),
             Err(error) if error.kind == StoreErrorKind::Conflict => {}
             Err(error) => return Err(unread(error)),

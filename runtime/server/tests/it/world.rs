@@ -183,7 +183,7 @@ fn catalog(model: &Arc<Model>, store: &Arc<dyn SessionStore>) -> Catalog {
     Catalog {
         servers: Arc::new(()),
         plugins: Default::default(),
-        factories: BTreeMap::from([("create_memory".to_owned(), factory)]),
+        factories: Arc::new(BTreeMap::from([("create_memory".to_owned(), factory)])),
         tools: BTreeMap::from([("add".to_owned(), add)]),
         models: Arc::new(Models(Arc::clone(model))),
         embedders: Arc::new(BTreeMap::from([("letters".to_owned(), letters)])),

@@ -103,12 +103,15 @@ pub async fn messages_before_one_are_paged(subject: &Subject) {
     refused(store.messages(&key, query).await, StoreErrorKind::NotFound);
 }
 
-/// Appends a message of so many mebibytes for each.
+/// Appends a message of so many mebibytes for each, one at a time: not every store takes all of it in one piece.
 async fn fill_large(store: &dyn Store, thread: &ThreadKey, sizes: &[usize]) -> Vec<String> {
     store.create_thread(thread, Default::default()).await.expect("made");
-    let large = |(n, size): (usize, &usize)| message(&format!("n{n}"), Role::User, &"x".repeat(size << 20));
-    let rows: Vec<Message> = sizes.iter().enumerate().map(large).collect();
-    ids_of(&store.append(thread, rows).await.expect("appended"))
+    let mut stored = Vec::new();
+    for (n, size) in sizes.iter().enumerate() {
+        let large = message(&format!("n{n}"), Role::User, &"x".repeat(size << 20));
+        stored.extend(store.append(thread, vec![large]).await.expect("appended"));
+    }
+    ids_of(&stored)
 }
 
 /// Rows are bounded by their bytes too; the walk goes on where the page ended, and the total counts all.

@@ -1,0 +1,228 @@
+//! Threads and messages.
+
+use std::sync::{Arc, Mutex};
+
+use roster_abi::contract::{self, Created, Deleted, Messages};
+use roster_model::housekeeping::SessionStore;
+use roster_model::id::{ResourceId, ThreadKey};
+use roster_model::message::{Message, Seq, StoredMessage};
+use roster_model::storage::{
+    BeginTurn, Begun, ConversationStore, MessageQuery, NewThread, Page, SaveAnswer, StoreError, StoreErrorKind,
+    StoreResult, Thread, ThreadChange, ThreadQuery,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use tokio::sync::oneshot;
+
+use super::handle::{Finder, Handle};
+use super::told;
+use super::turns::Inner;
+use crate::call::CallError;
+use crate::launch;
+use crate::plugin::Plugin;
+
+/// A memory that a plugin keeps. Lives as long as an agent has it, through every generation of the plugin.
+pub struct PluginMemory {
+    pub(super) inner: Arc<Inner>,
+}
+
+/// Calls the factory: checks the configuration against its schema and opens the memory. `elsewhere` is where threads of
+/// the same owners may be besides. Blocks, at most as long as a call may take; not for a worker of the runtime.
+///
+/// # Errors
+/// [`CallError`]: the plugin or its factory is not there, the configuration does not fit, or the plugin's own.
+pub fn open(
+    find: Finder,
+    key: &str,
+    component: &str,
+    config: &Map<String, Value>,
+    elsewhere: Arc<dyn SessionStore>,
+) -> Result<Arc<PluginMemory>, CallError> {
+    let handle = Handle::new(find, key, component, config.clone());
+    let plugin = handle.plugin()?;
+    fits(&plugin, component, config)?;
+    let (tell, told) = std::sync::mpsc::channel();
+    let opening = async move {
+        let opened = handle.open().await;
+        // Whoever waits is still there: it blocks.
+        drop(tell.send(opened.map(|()| handle)));
+    };
+    plugin.around.tasks.spawn_on(opening, &plugin.around.runtime);
+    let stopped = |_| CallError::host("plugin_unavailable", "the runtime stops", true);
+    let handle = told.recv().map_err(stopped)??;
+    let clock = Arc::clone(&plugin.around.clock);
+    let (lines, waiting, changing) = (Arc::default(), Mutex::default(), tokio::sync::Mutex::default());
+    let inner = Inner { handle, lines, elsewhere, clock, waiting, changing };
+    Ok(Arc::new(PluginMemory { inner: Arc::new(inner) }))
+}
+
+/// Whether the plugin has such a factory, and it takes this configuration.
+fn fits(plugin: &Plugin, component: &str, config: &Map<String, Value>) -> Result<(), CallError> {
+    let key = plugin.key();
+    let one = plugin.contribution(contract::kind::MEMORY_FACTORY, component);
+    let Some(one) = one.filter(|one| one.contract == "memory/1") else {
+        let text = format!("plugin `{key}` has no memory factory `{component}` of the contract `memory/1`");
+        return Err(CallError::host("plugin_unavailable", text, true));
+    };
+    let faults = one.config_schema.map_or(Ok(Vec::new()), |schema| launch::faults(&schema, config));
+    let faults = faults.unwrap_or_else(|error| vec![format!("the schema is none: {error}")]);
+    if faults.is_empty() {
+        return Ok(());
+    }
+    let text = format!("`[memory] config` is not what `{key}:{component}` takes: {}", faults.join("; "));
+    Err(CallError::host("invalid", text, false))
+}
+
+#[derive(Deserialize)]
+struct One {
+    thread: Option<contract::Thread>,
+}
+
+impl PluginMemory {
+    /// `plugin:component`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.inner.handle.name
+    }
+
+    /// The wait for the thread may be given up; what follows is done to its end, or a later turn would find a question
+    /// that arrives behind its own.
+    async fn begin(&self, begin: BeginTurn) -> Result<Begun, StoreError> {
+        let place = self.inner.lines.enter(&begin.key).await;
+        let plugin = self.inner.handle.plugin().map_err(|error| self.inner.failed(&error))?;
+        let (inner, (tell, told)) = (Arc::clone(&self.inner), oneshot::channel());
+        let work = async move {
+            // Nobody listens any more: the hold inside ends with the value.
+            drop(tell.send(inner.begin(begin, place).await));
+        };
+        plugin.around.tasks.spawn_on(work, &plugin.around.runtime);
+        let stopped = |_| StoreError::new(StoreErrorKind::Unavailable, "the runtime stops");
+        let (begun, hold) = told.await.map_err(stopped)??;
+        hold.keep();
+        Ok(begun)
+    }
+
+    async fn page(&self, key: &ThreadKey, query: MessageQuery) -> Result<Page<StoredMessage>, StoreError> {
+        let mut limit = query.limit as u64;
+        let page = loop {
+            let input = Messages {
+                handle: String::new(),
+                resource: key.resource.to_string(),
+                thread: key.thread.to_string(),
+                direction: told::direction(query.direction),
+                offset: query.offset,
+                limit,
+                before: query.before.as_ref().map(ToString::to_string),
+                bytes: Some(told::MOST as u64),
+            };
+            match self.inner.handle.ask::<contract::Page<contract::Row>>("messages", input).await {
+                Err(error) if error.too_large && limit > 1 => limit = limit.min(1 << 20).div_ceil(2),
+                outcome => break outcome,
+            }
+        };
+        let page = page.and_then(|page| told::page(page, told::row)).map_err(|error| self.inner.failed(&error))?;
+        let Page { mut rows, total, next } = page;
+        let fitting = told::fitting(rows.iter());
+        let more = next.is_some() || fitting < rows.len();
+        rows.truncate(fitting);
+        let next = rows.last().filter(|_| more).map(|row| row.message.id.to_string());
+        Ok(Page { rows, total, next })
+    }
+
+    pub(super) async fn one(&self, key: &ThreadKey) -> Result<Option<Thread>, CallError> {
+        let One { thread } = self.inner.handle.ask("thread", told::of(key)).await?;
+        thread.map(|thread| told::this_thread(key, thread)).transpose()
+    }
+
+    pub(super) async fn update(&self, key: &ThreadKey, change: ThreadChange) -> Result<Thread, CallError> {
+        let input = contract::UpdateThread {
+            handle: String::new(),
+            resource: key.resource.to_string(),
+            thread: key.thread.to_string(),
+            title: change.title,
+            metadata: change.metadata,
+        };
+        let One { thread } = self.inner.handle.ask("update_thread", input).await?;
+        told::this_thread(key, thread.ok_or_else(|| told::bad("it gave no thread"))?)
+    }
+
+    async fn create(&self, key: &ThreadKey, new: NewThread) -> Result<(Thread, bool), CallError> {
+        let input = contract::NewThread {
+            handle: String::new(),
+            resource: key.resource.to_string(),
+            thread: key.thread.to_string(),
+            create: told::create(&new),
+        };
+        let Created { thread, created } = self.inner.handle.ask("create_thread", input).await?;
+        Ok((told::this_thread(key, thread)?, created))
+    }
+
+    async fn list(&self, resource: &ResourceId, query: ThreadQuery) -> Result<Page<Thread>, CallError> {
+        let page = self.inner.handle.ask("threads", told::threads(resource, query)).await?;
+        told::page(page, |thread| told::thread(resource, thread))
+    }
+}
+
+/// The runtime's failure for the plugin's.
+macro_rules! asked {
+    ($self:ident, $work:expr) => {
+        Box::pin(async move { $work.await.map_err(|error| $self.inner.failed(&error)) })
+    };
+}
+pub(super) use asked;
+
+impl ConversationStore for PluginMemory {
+    fn begin_turn(&self, begin: BeginTurn) -> StoreResult<'_, Begun> {
+        Box::pin(self.begin(begin))
+    }
+
+    fn save_answer(&self, save: SaveAnswer) -> StoreResult<'_, ()> {
+        Box::pin(self.inner.save(save))
+    }
+
+    fn tail<'a>(
+        &'a self,
+        key: &'a ThreadKey,
+        limit: usize,
+        before: Option<Seq>,
+    ) -> StoreResult<'a, Vec<StoredMessage>> {
+        Box::pin(self.inner.newest(key, limit, before))
+    }
+
+    fn append<'a>(&'a self, key: &'a ThreadKey, messages: Vec<Message>) -> StoreResult<'a, Vec<StoredMessage>> {
+        Box::pin(async move {
+            let seqs = self.inner.append(key, None, &messages, None).await?;
+            let stored = |(seq, message)| StoredMessage { seq: Seq(seq), turn: None, message };
+            Ok(seqs.into_iter().zip(messages).map(stored).collect())
+        })
+    }
+
+    fn messages<'a>(&'a self, key: &'a ThreadKey, query: MessageQuery) -> StoreResult<'a, Page<StoredMessage>> {
+        Box::pin(self.page(key, query))
+    }
+
+    fn create_thread<'a>(&'a self, key: &'a ThreadKey, new: NewThread) -> StoreResult<'a, (Thread, bool)> {
+        asked!(self, self.create(key, new))
+    }
+
+    fn thread<'a>(&'a self, key: &'a ThreadKey) -> StoreResult<'a, Option<Thread>> {
+        asked!(self, self.one(key))
+    }
+
+    fn threads<'a>(&'a self, resource: &'a ResourceId, query: ThreadQuery) -> StoreResult<'a, Page<Thread>> {
+        asked!(self, self.list(resource, query))
+    }
+
+    fn update_thread<'a>(&'a self, key: &'a ThreadKey, change: ThreadChange) -> StoreResult<'a, Thread> {
+        asked!(self, self.update(key, change))
+    }
+
+    fn delete_thread<'a>(&'a self, key: &'a ThreadKey) -> StoreResult<'a, bool> {
+        Box::pin(async move {
+            let deleted = self.inner.handle.ask::<Deleted>("delete_thread", told::of(key)).await;
+            let Deleted { deleted } = deleted.map_err(|error| self.inner.failed(&error))?;
+            self.inner.lines.free(key);
+            Ok(deleted)
+        })
+    }
+}
