@@ -9,6 +9,7 @@ mod control;
 mod cycles;
 mod diff;
 mod prepare;
+mod providers;
 mod remote;
 mod resolve;
 mod snapshot;
@@ -20,5 +21,6 @@ pub use catalog::{
 pub use control::{AdminEvent, Control, ControlError};
 pub use diff::{Change, ChangeKind, keys as differing_keys};
 pub use prepare::{Candidate, Prepared, check_names, prepare};
+pub use providers::ProviderStanding;
 pub use resolve::{DEFAULT_EMBEDDER, TOOL_TIMEOUT};
 pub use snapshot::{Agent, AgentState, Entry, Registry, Snapshot};

@@ -2,6 +2,7 @@
 
 mod databases;
 mod finding;
+mod providers;
 mod servers;
 
 use std::net::{SocketAddr, TcpListener};
@@ -47,6 +48,9 @@ pub(super) fn run(root: Option<&Path>) -> Result<Exit, HostError> {
     failed |= tell(&databases::observability(&project.root.join(&config.storage.observability)))?;
     for provider in &config.providers {
         failed |= tell(&key(provider))?;
+    }
+    for finding in providers::left_alone(&project.root) {
+        failed |= tell(&finding)?;
     }
     failed |= tell(&embedder(&project.root))?;
     for finding in servers::findings(&project.root, &config.mcp)? {

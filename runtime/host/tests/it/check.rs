@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::http::{chat, get, question};
+use crate::http::{admin, chat, get, question};
 use crate::project::Project;
 use crate::roster::{Roster, command, finish, run};
 
@@ -181,6 +181,26 @@ async fn the_doctor_names_what_is_wrong() {
     assert_eq!(ill.code, Some(1), "{}", ill.stdout);
     assert!(ill.stdout.contains("FAIL  sessions database") && ill.stdout.contains("roster restore"), "{}", ill.stdout);
     assert!(ill.stdout.contains("FAIL  agent ghost"), "{}", ill.stdout);
+}
+
+#[tokio::test]
+async fn the_doctor_and_operators_see_a_provider_that_is_left_alone() {
+    let down = roster_testkit::scripted::refused_base_url();
+    let provider =
+        format!("[models.providers.far]\nbase_url = \"{down}\"\nbreaker_failures = 1\nbreaker_rest = \"1h\"\n");
+    let agent = "instructions = \"x\"\nmodel = \"far/large\"\n[model_settings]\nmax_retries = 0";
+    let project = Project::with_runtime(&provider).agent("keeper", agent);
+    let roster = Roster::serve(&project).await;
+    let well = run(&project, &["doctor"]).await;
+    assert!(!well.stdout.contains("leaves it alone"), "{}", well.stdout);
+    assert_eq!(admin(&roster, "/admin/providers").await["providers"][0]["circuit"], "closed");
+    chat(&roster, &question("keeper", "c", "hi")).await.done();
+    let stands = admin(&roster, "/admin/providers").await;
+    assert_eq!((&stands["providers"][0]["name"], &stands["providers"][0]["circuit"]), (&"far".into(), &"open".into()));
+    let ill = run(&project, &["doctor"]).await;
+    assert!(ill.stdout.contains("warn  provider far"), "{}", ill.stdout);
+    assert!(ill.stdout.contains("the runtime that serves leaves it alone for a while"), "{}", ill.stdout);
+    roster.terminate().await;
 }
 
 #[tokio::test]

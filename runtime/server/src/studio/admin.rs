@@ -2,7 +2,6 @@
 
 mod control;
 mod events;
-mod providers;
 mod turns;
 mod view;
 
@@ -24,7 +23,7 @@ pub(super) fn routes() -> Vec<Route> {
         Route::get("/admin/turns", ADMIN, turns::list),
         Route::post("/admin/turns/{id}/approve", ADMIN, turns::approve),
         Route::post("/admin/turns/{id}/decline", ADMIN, turns::decline),
-        Route::get("/admin/providers", ADMIN, providers::list),
+        Route::get("/admin/providers", ADMIN, control::providers),
         Route::get("/admin/plugins", ADMIN, control::plugins),
         Route::post("/admin/plugins/{key}/reload", ADMIN, control::reload_plugin),
     ]

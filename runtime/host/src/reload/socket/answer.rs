@@ -23,6 +23,8 @@ enum Question {
     Pin { agent: String, fingerprint: String },
     /// Serve the file's version again.
     Unpin { agent: String },
+    /// How the providers of the models in use stand.
+    Providers,
     /// How the plugins stand.
     Plugins,
     /// Load a plugin's library again.
@@ -46,6 +48,7 @@ pub(super) async fn answer(reload: &Reload, question: &str) -> Value {
         Question::History { agent, limit } => history(reload, &agent, limit.unwrap_or(ENTRIES)).await,
         Question::Pin { agent, fingerprint } => pin(reload, &agent, Some(fingerprint)).await,
         Question::Unpin { agent } => pin(reload, &agent, None).await,
+        Question::Providers => Ok(json!({"providers": reload.registry().providers()})),
         Question::Plugins => Ok(json!({"plugins": reload.plugin_status()})),
         Question::PluginReload { key } => reload.plugin_reload(&key).await,
         Question::PluginRollback { key, sha256 } => reload.plugin_rollback(&key, sha256).await,

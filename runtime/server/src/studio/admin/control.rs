@@ -57,6 +57,11 @@ pub(super) async fn servers(State(app): State<Arc<App>>) -> Response {
     json::ok(&Servers { servers: app.servers.states() })
 }
 
+/// `GET /admin/providers`: how the providers of the models in use stand.
+pub(super) async fn providers(State(app): State<Arc<App>>) -> Response {
+    json::ok(&serde_json::json!({ "providers": app.registry.snapshot().providers() }))
+}
+
 /// `POST /admin/reload`: reads every file again and answers with the registry after it.
 pub(super) async fn reload(State(app): State<Arc<App>>) -> Result<Response, ApiError> {
     let snapshot = control(&app)?.reload().await?;
