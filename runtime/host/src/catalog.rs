@@ -210,7 +210,10 @@ impl Models {
         }
         let resolved = self.names.resolve(name).map_err(unknown)?;
         let shown = self.names.shown(name, &resolved);
-        let ResolvedModel { provider, model } = resolved;
+        let ResolvedModel { provider, model, of_plugin } = resolved.clone();
+        if of_plugin && let Some(bound) = self.of_plugin(&resolved.to_string()) {
+            return bound;
+        }
         let made = self.make(Identity::Named(provider.clone()), || match self.providers.get(&provider) {
             Some(config) => provider::build(of_runtime(config, &self.root)?, &self.http).map_err(fault),
             None => Ok(Arc::new(DemoProvider::new())),
@@ -243,8 +246,8 @@ impl Models {
         if name.split_once('/').is_some_and(|(provider, _)| provider == DEMO) {
             return Err(no_vectors(name));
         }
-        let ResolvedModel { provider, model } = self.names.resolve(name).map_err(unknown)?;
-        let config = self.providers.get(&provider).ok_or_else(|| no_vectors(name))?;
+        let ResolvedModel { provider, model, of_plugin } = self.names.resolve(name).map_err(unknown)?;
+        let config = self.providers.get(&provider).filter(|_| !of_plugin).ok_or_else(|| no_vectors(name))?;
         if !dialect(&config.dialect)?.makes_vectors() {
             return Err(makes_none(name, &config.dialect));
         }

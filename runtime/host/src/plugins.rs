@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use roster_abi::contract::kind;
-use roster_engine::definition::{ModelChoice, Problem, Severity};
+use roster_engine::definition::{Problem, Severity};
 use roster_engine::registry::{NameFault, PluginNames, PluginStanding, Registry};
 use roster_model::time::Clock;
 use roster_model::tool::ToolMaker;
@@ -227,10 +227,8 @@ fn in_use(registry: &Registry, key: &str) -> Vec<Used> {
         let processors = definition.processors.iter().map(|name| (kind::PROCESSOR, name));
         let embedder = memory.and_then(|memory| memory.recall.as_ref()?.embedder.as_ref());
         let embedder = embedder.map(|name| (kind::EMBEDDER, name));
-        let models = definition.model.iter().filter_map(|choice| match choice {
-            ModelChoice::Named(name) => Some((kind::MODEL_PROVIDER, name)),
-            ModelChoice::Table(_) => None,
-        });
+        // As they were bound: a definition may have named an alias.
+        let models = agent.models.iter().map(|model| (kind::MODEL_PROVIDER, &model.name));
         let factory = memory.map(|memory| (kind::MEMORY_FACTORY, &memory.factory));
         for (kind, name) in tools.chain(processors).chain(embedder).chain(models).chain(factory) {
             if let Some(id) = name.strip_prefix(key).and_then(|rest| rest.strip_prefix(':')) {

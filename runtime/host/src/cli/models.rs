@@ -38,7 +38,7 @@ fn list(project: &Project) -> Result<Exit, HostError> {
     text.push_str(&line("local", &format!("compares by meaning in 16 languages; {local}")));
     text.push_str(&line("ALIAS", "MODEL"));
     for (alias, model) in project.config()?.models.aliases() {
-        text.push_str(&line(alias, &format!("{}/{}", model.provider, model.model)));
+        text.push_str(&line(alias, &model.to_string()));
     }
     output::print(text)?;
     Ok(Exit::Good)

@@ -1,11 +1,12 @@
 //! Which model a name means.
 
 use std::collections::HashSet;
+use std::fmt;
 
 use indexmap::IndexMap;
 use roster_engine::definition::suggest;
 
-use super::shapes::PROVIDER_MODEL;
+use super::shapes::MODEL;
 
 /// The provider that is always there.
 pub const DEMO: &str = "demo";
@@ -21,13 +22,23 @@ pub struct ModelNames {
     providers: Vec<String>,
 }
 
-/// A model at its provider.
+/// A model at its provider, or of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedModel {
-    /// The provider's name in `[models.providers]`, or `demo`.
+    /// The provider's name in `[models.providers]`, or `demo`; with `of_plugin` the plugin's in `[plugins]`.
     pub provider: String,
     /// The provider's own name of the model; may hold further `/`.
     pub model: String,
+    /// Whether it is a plugin's, whoever else may have that name.
+    pub of_plugin: bool,
+}
+
+/// `provider/model`, or `plugin:model`.
+impl fmt::Display for ResolvedModel {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let between = if self.of_plugin { ':' } else { '/' };
+        write!(out, "{}{between}{}", self.provider, self.model)
+    }
 }
 
 /// Why a name means no model.
@@ -47,7 +58,7 @@ impl ModelNames {
     #[must_use]
     pub fn new(providers: impl IntoIterator<Item = String>) -> Self {
         let providers = std::iter::once(DEMO.to_owned()).chain(providers).collect();
-        let default = ResolvedModel { provider: DEMO.to_owned(), model: "pro".to_owned() };
+        let default = ResolvedModel { provider: DEMO.to_owned(), model: "pro".to_owned(), of_plugin: false };
         Self { aliases: IndexMap::from([("default".to_owned(), default)]), hidden: HashSet::new(), providers }
     }
 
@@ -75,8 +86,7 @@ impl ModelNames {
     /// What people are shown of the model that `name` means.
     #[must_use]
     pub fn shown(&self, name: &str, model: &ResolvedModel) -> String {
-        let ResolvedModel { provider, model } = model;
-        if self.hidden.contains(name) { name.to_owned() } else { format!("{provider}/{model}") }
+        if self.hidden.contains(name) { name.to_owned() } else { model.to_string() }
     }
 
     /// The aliases, in the order of the file, `default` first.
@@ -91,28 +101,28 @@ impl ModelNames {
     /// [`ModelFault`], with what was probably meant and what is known.
     pub fn resolve(&self, name: &str) -> Result<ResolvedModel, ModelFault> {
         if let Some((provider, model)) = name.split_once('/') {
-            if let Err(fault) = (PROVIDER_MODEL.check)(name) {
+            if let Err(fault) = (MODEL.check)(name) {
                 let message = format!("`{name}` {}", fault.message);
-                return Err(ModelFault { code: PROVIDER_MODEL.code, message, help: fault.help.unwrap_or_default() });
+                return Err(ModelFault { code: MODEL.code, message, help: fault.help.unwrap_or_default() });
             }
             if self.providers.iter().any(|known| known == provider) {
                 if provider == DEMO && !DEMO_MODELS.contains(&model) {
                     return Err(unknown_demo(model));
                 }
-                return Ok(ResolvedModel { provider: provider.to_owned(), model: model.to_owned() });
+                return Ok(ResolvedModel { provider: provider.to_owned(), model: model.to_owned(), of_plugin: false });
             }
             return Err(self.unknown_provider(provider));
         }
         if let Some(alias) = self.aliases.get(name) {
             return Ok(alias.clone());
         }
-        if name.contains(':') {
-            return Err(ModelFault {
-                code: "not_available_yet",
-                message: format!("a model of a plugin cannot stand here: `{name}`"),
-                help: "write \"provider/model\"; agents name models of plugins themselves, as model = \"plugin:model\""
-                    .to_owned(),
-            });
+        if let Some((plugin, model)) = name.split_once(':') {
+            if let Err(fault) = (MODEL.check)(name) {
+                let message = format!("`{name}` {}", fault.message);
+                return Err(ModelFault { code: MODEL.code, message, help: fault.help.unwrap_or_default() });
+            }
+            // Whether it has such a model shows when an agent wants it.
+            return Ok(ResolvedModel { provider: plugin.to_owned(), model: model.to_owned(), of_plugin: true });
         }
         Err(self.unknown_alias(name))
     }

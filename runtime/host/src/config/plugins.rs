@@ -132,7 +132,7 @@ static LIMITS: TableShape = TableShape::closed(&[
 static GRANTS: ListShape = ListShape { item: Shape::Rule(&GRANT), least: 0, unique: true };
 static VARIABLES: ListShape = ListShape { item: Shape::Rule(&VARIABLE), least: 0, unique: true };
 
-static PLUGIN_KEY: TextRule = TextRule {
+pub(super) static PLUGIN_KEY: TextRule = TextRule {
     noun: "a plugin's name",
     code: "bad_plugin",
     pattern: "^(?!mcp$)[a-z][a-z0-9_-]{0,31}$",

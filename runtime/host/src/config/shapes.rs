@@ -10,7 +10,7 @@ use roster_engine::definition::units::{DURATION, SIZE, size};
 use roster_engine::memory::transcript::ResultCap;
 use roster_model::id::{AgentId, ResourceId};
 
-use super::plugins::PLUGINS;
+use super::plugins::{PLUGIN_KEY, PLUGINS};
 
 /// `config/runtime.toml`.
 pub(super) static RUNTIME: TableShape = TableShape::closed(&[
@@ -72,24 +72,21 @@ static STORAGE: TableShape = TableShape::closed(&[
     .default("\"file:.temp/observability.db\""),
 ]);
 
-static MODELS: TableShape =
-    TableShape::open(&Key::new("", "A model by its provider, as \"provider/model\".", Shape::Rule(&PROVIDER_MODEL)))
-        .knowing(&[
-            Key::new(
-                "default",
-                "The model of agents that name none; ROSTER_MODEL overrides it.",
-                Shape::Rule(&PROVIDER_MODEL),
-            )
-            .default("\"demo/pro\""),
-            Key::new(
-                "providers",
-                "Where models come from, by the name that stands before the `/`.",
-                Shape::Table(
-                    &TableShape::open(&Key::new("", "A provider.", Shape::Table(&PROVIDER))).named(&PROVIDER_NAME),
-                ),
-            ),
-        ])
-        .named(&ALIAS_NAME);
+static MODELS: TableShape = TableShape::open(&Key::new(
+    "",
+    "A model by its provider, as \"provider/model\", or of a plugin, as \"plugin:model\".",
+    Shape::Rule(&MODEL),
+))
+.knowing(&[
+    Key::new("default", "The model of agents that name none; ROSTER_MODEL overrides it.", Shape::Rule(&MODEL))
+        .default("\"demo/pro\""),
+    Key::new(
+        "providers",
+        "Where models come from, by the name that stands before the `/`.",
+        Shape::Table(&TableShape::open(&Key::new("", "A provider.", Shape::Table(&PROVIDER))).named(&PROVIDER_NAME)),
+    ),
+])
+.named(&ALIAS_NAME);
 
 static PROVIDER: TableShape = TableShape::closed(&[
     Key::new("dialect", "How to speak to it.", Shape::Choice(DIALECTS)).default("\"openai\""),
@@ -302,18 +299,22 @@ static OBSERVATION_URL: TextRule = TextRule {
     },
 };
 
-/// `provider/model`.
-pub(super) static PROVIDER_MODEL: TextRule = TextRule {
+/// `provider/model`, or `plugin:model`.
+pub(super) static MODEL: TextRule = TextRule {
     noun: "a model such as `\"openai/gpt-4o\"`",
     code: "bad_model",
-    pattern: "^[A-Za-z0-9_][A-Za-z0-9._-]*/[^\\s\\u0000-\\u001f]+$",
+    pattern: "^([A-Za-z0-9_][A-Za-z0-9._-]*/[^\\s\\u0000-\\u001f]+|[a-z][a-z0-9_-]{0,31}:[A-Za-z0-9._-]{1,64})$",
     check: |text| {
-        let legal = text.split_once('/').is_some_and(|(provider, model)| {
+        let at_provider = text.split_once('/').is_some_and(|(provider, model)| {
             is_word(provider) && !model.is_empty() && !model.contains(|c: char| c.is_whitespace() || c.is_control())
         });
-        let fault =
-            || Fault::new("names no provider and model").help("write \"provider/model\", for example \"demo/pro\"");
-        if legal { Ok(()) } else { Err(fault()) }
+        let of_plugin = text.split_once(':').is_some_and(|(plugin, model)| {
+            let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+            (PLUGIN_KEY.check)(plugin).is_ok() && (1..=64).contains(&model.len()) && model.chars().all(legal)
+        });
+        let help = "write \"provider/model\", for example \"demo/pro\", or \"plugin:model\"";
+        let fault = || Fault::new("names no provider and model").help(help);
+        if at_provider || of_plugin { Ok(()) } else { Err(fault()) }
     },
 };
 

@@ -39,8 +39,10 @@ fn project(server: &ScriptedServer, more: &str) -> Project {
         .agent("clerk", "instructions = \"Be brief.\"\ntools = [\"kinds:echo\"]")
         .agent("guarded", GUARDED)
         .agent("lenient", &format!("{GUARDED}\non_processor_error = \"pass\""))
-        .agent("parrot", "instructions = \"Repeat.\"\nmodel = \"kinds:parrot\"");
+        .agent("parrot", "instructions = \"Repeat.\"\nmodel = \"kinds:parrot\"")
+        .agent("aliased", "instructions = \"Repeat.\"\nmodel = \"large\"");
     let runtime = std::fs::read_to_string(project.path("config/runtime.toml")).expect("readable");
+    let runtime = runtime.replace("[models]\n", "[models]\nlarge = \"kinds:parrot\"\n");
     project.write("config/runtime.toml", format!("{runtime}[plugins]\ndir = [\"plugins\"]\n[plugins.kinds]\n{more}"));
     project
 }
@@ -103,6 +105,7 @@ async fn serves_in(isolation: &str) {
     assert_eq!(echoed(&roster, &server, "t1").await, r#"{"a":"ü"}"#);
     let frames = chat(&roster, &question("parrot", "t2", "hello big world")).await;
     assert_eq!(frames.text(), "hello big world", "a model of a plugin, streamed");
+    assert_eq!(chat(&roster, &question("aliased", "t2", "hello")).await.text(), "hello", "by an alias");
     let (status, body) = post(&format!("{}/admin/plugins/kinds/reload", roster.studio), &json!({})).await;
     assert_eq!((status, &body["plugin"]["generation"]), (200, &json!(2)), "{body}");
     assert_eq!(echoed(&roster, &server, "t1").await, r#"{"a":"ü"}"#);
@@ -112,7 +115,7 @@ async fn serves_in(isolation: &str) {
     assert!(listed.stdout.contains("kinds:echo") && listed.code == Some(0), "{}{}", listed.stdout, listed.stderr);
     let metrics =
         reqwest::get(format!("{}/metrics", roster.studio)).await.expect("metrics").text().await.expect("text");
-    assert!(metrics.contains("roster_plugin_calls_total{plugin=\"kinds\"} 3"), "{metrics}");
+    assert!(metrics.contains("roster_plugin_calls_total{plugin=\"kinds\"} 4"), "{metrics}");
     assert!(metrics.ends_with("# EOF\n"));
     roster.terminate().await;
 }
@@ -147,13 +150,14 @@ async fn agents_wait_for_a_plugin_and_become_whole_when_it_comes() {
         ("guarded", "rejected", "the agent is served when the plugin is there"),
         ("lenient", "serving", "turns go on without it until the plugin is there"),
         ("parrot", "rejected", "the agent is served when the plugin is there"),
+        ("aliased", "rejected", "the agent is served when the plugin is there"),
     ] {
         let stood = stands(id).await;
         assert!(stood.0 == state && stood.1 == "plugin_absent" && stood.2.contains(help), "{id}: {stood:?}");
     }
     place(&project, "kinds");
     until(&roster, |state| state["state"] == "serving").await;
-    for id in ["clerk", "guarded", "lenient", "parrot"] {
+    for id in ["clerk", "guarded", "lenient", "parrot", "aliased"] {
         until_whole(&roster, id).await;
     }
     assert_eq!(echoed(&roster, &server, "t1").await, r#"{"a":"ü"}"#);

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::config::models::{ModelFault, ModelNames};
 use crate::config::secret::{CREDENTIALS, CREDENTIALS_HELP, Secret, has_credentials};
-use crate::config::shapes::{NEVER, PROVIDER_MODEL, address};
+use crate::config::shapes::{MODEL, NEVER, address};
 use crate::config::{Environment, models, plugins};
 use crate::paths::RUNTIME_FILE;
 
@@ -246,7 +246,7 @@ fn model_names(
 ) -> ModelNames {
     let mut names = ModelNames::new(providers.iter().map(|(name, _)| name.clone()).filter(|name| name != models::DEMO));
     for (alias, _, node) in table.into_iter().flat_map(View::entries) {
-        let Some(target) = node.get_ref().as_str().filter(|target| (PROVIDER_MODEL.check)(target).is_ok()) else {
+        let Some(target) = node.get_ref().as_str().filter(|target| (MODEL.check)(target).is_ok()) else {
             continue;
         };
         let hidden = checker.is_secret(node.span().start);
@@ -255,7 +255,8 @@ fn model_names(
             // What a variable holds is quoted nowhere.
             Err(fault) if hidden => {
                 let message = format!("what the variable in `models.{alias}` holds names no model");
-                let help = "it must hold \"provider/model\", with a provider of this file".to_owned();
+                let help =
+                    "it must hold \"provider/model\", with a provider of this file, or \"plugin:model\"".to_owned();
                 checker.error(fault.code, node.span(), message).help = Some(help);
             }
             Err(fault) => checker.error(fault.code, node.span(), fault.message).help = Some(fault.help),

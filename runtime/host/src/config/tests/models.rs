@@ -22,6 +22,7 @@ fn names_are_aliases_or_cut_at_the_first_slash() {
     check("fast", "openai|gpt-4o-mini");
     check("openai/meta/llama:free", "openai|meta/llama:free");
     check("demo/thinking", "demo|thinking");
+    check("acme:large", "acme|large");
 }
 
 #[test]
@@ -39,8 +40,8 @@ fn unknown_names_say_what_was_meant_and_what_is_known() {
         "unknown_model: unknown model alias `fats`: did you mean `fast`? Known aliases: default, fast; or write \"provider/model\"",
     );
     check(
-        "acme:large",
-        "not_available_yet: a model of a plugin cannot stand here: `acme:large`: write \"provider/model\"; agents name models of plugins themselves, as model = \"plugin:model\"",
+        "acme:",
+        "bad_model: `acme:` names no provider and model: write \"provider/model\", for example \"demo/pro\", or \"plugin:model\"",
     );
 }
 
@@ -55,6 +56,8 @@ fn what_a_variable_held_is_shown_by_its_alias_alone() {
     );
     names.set("secret", "demo/pro").unwrap();
     assert_eq!(shown(&names, "secret"), "demo/pro");
+    names.set("large", "acme:large").unwrap();
+    assert_eq!(shown(&names, "large"), "acme:large");
 }
 
 #[test]
@@ -66,7 +69,7 @@ fn the_demo_provider_has_three_models_and_no_provider_an_empty_one() {
     );
     check(
         "openai/",
-        "bad_model: `openai/` names no provider and model: write \"provider/model\", for example \"demo/pro\"",
+        "bad_model: `openai/` names no provider and model: write \"provider/model\", for example \"demo/pro\", or \"plugin:model\"",
     );
     assert!(names().set("mine", "demo/flahs").is_err());
 }
