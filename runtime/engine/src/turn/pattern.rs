@@ -33,14 +33,16 @@ impl Turn {
         answer: &mut Answer,
         trace: &TraceContext,
     ) -> Result<FinishReason, Failure> {
+        let plan = self.request.agent.definition.orchestration.as_ref();
+        let delegates = plan.is_some_and(|plan| plan.pattern == Pattern::Delegate);
         // A turn that waited goes on where it was: its stages ran before.
-        if self.resumption.is_some() {
+        if self.resumption.is_some() && !delegates {
             return parallel::go_on(self, context, answer, trace).await;
         }
-        let Some(orchestration) = self.request.agent.definition.orchestration.as_ref() else {
+        let Some(orchestration) = plan else {
             return self.converse(context, answer, trace).await;
         };
-        let whole = Whole::new(self, orchestration);
+        let whole = Whole::new(self, orchestration, self.task(context));
         match orchestration.pattern {
             Pattern::Delegate => delegate(whole, context, answer, trace).await,
             Pattern::Parallel => parallel::run(whole, context, answer, trace).await,
@@ -48,28 +50,54 @@ impl Turn {
         }
     }
 
-    /// The newest question's words.
-    fn task(&self) -> String {
+    /// The newest question's words; a turn that goes on finds them in its conversation.
+    fn task(&self, context: &Context) -> String {
         let asked = self.request.input.messages.iter().rev().find(|message| message.role == Role::User);
-        asked.map(|message| super::open::text_of(&message.parts)).unwrap_or_default()
+        let stored = || context.rows.iter().rev().find(|(role, _)| *role == Role::User).map(|(_, parts)| parts);
+        let parts = asked.map(|message| &message.parts).or_else(stored);
+        parts.map(|parts| super::open::text_of(parts)).unwrap_or_default()
     }
 }
 
-/// The model decides; what it had done by others is told at the end, where it had anything done.
+/// The model decides; what it had done by others is told at the end, where it had anything done. A turn that waits has it
+/// on record until then.
 async fn delegate(
     mut whole: Whole<'_>,
     context: &Context,
     answer: &mut Answer,
     trace: &TraceContext,
 ) -> Result<FinishReason, Failure> {
+    let earlier = answer.orchestration();
     let reason = whole.turn.converse(context, answer, trace).await?;
-    if !reason.waits() && !answer.stages.is_empty() {
-        whole.report.stages = std::mem::take(&mut answer.stages);
+    whole.report.stages = std::mem::take(&mut answer.stages);
+    if whole.report.stages.is_empty() && earlier.is_none() {
+        return Ok(reason);
+    }
+    if !reason.waits() {
         whole.report.final_draft = answer.last_text();
-        whole.begin(answer).await?;
-        whole.end(answer).await;
+    }
+    let mut result = whole.result();
+    match earlier {
+        None => answer.fixed_call(whole.call.clone()),
+        Some(earlier) => {
+            stages_before(&mut result.output, &earlier.output);
+            whole.call.id.clone_from(&earlier.call_id);
+            result.call_id = earlier.call_id;
+        }
+    }
+    answer.fixed_result(result.clone());
+    if !reason.waits() {
+        whole.turn.tell_call(&whole.call).await;
+        whole.turn.emit(TurnEvent::ToolFinished(result)).await;
     }
     Ok(reason)
+}
+
+/// Puts the stages of an earlier report in front.
+fn stages_before(report: &mut Value, earlier: &Value) {
+    let of = |report: &Value| report["stages"].as_array().cloned().unwrap_or_default();
+    let stages = [of(earlier), of(report)].concat();
+    report["stages"] = stages.into();
 }
 
 /// An orchestration under way.
@@ -83,8 +111,7 @@ struct Whole<'a> {
 }
 
 impl<'a> Whole<'a> {
-    fn new(turn: &'a Turn, plan: &'a Orchestration) -> Self {
-        let task = turn.task();
+    fn new(turn: &'a Turn, plan: &'a Orchestration, task: String) -> Self {
         let arguments = json!({ "pattern": plan.pattern.as_str(), "task": task });
         let call = ToolCall {
             id: format!("call_{:032x}", turn.services.ids.fresh()),

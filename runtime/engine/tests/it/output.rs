@@ -270,3 +270,28 @@ async fn words_put_together_after_waiting_are_followed_by_the_note_about_a_missi
         "{events}"
     );
 }
+
+#[tokio::test]
+async fn what_others_did_before_and_after_a_turn_waited_is_one_result() {
+    let words = asking(FORM.split("[output_schema]").next().unwrap()).replace("max_steps = 2", "max_steps = 5");
+    let one = "id = \"one\"\ninstructions = \"one\"\n";
+    let two = "id = \"two\"\ninstructions = \"two\"\n";
+    let world = World::new(&[&format!("{words}{}", TEAM.replace("parallel", "delegate")), one, two]);
+    world.model.say(calls(&[("", "agent_one", "{\"prompt\":\"first\"}")]));
+    world.model.say(text("one says 5"));
+    world.model.say(calls(&[("", "pay", "{\"amount\":5}")]));
+    let events = names(&all(world.ask("t", "the task")).await);
+    assert!(events.ends_with("done:suspended") && !events.contains("finalDraft"), "{events}");
+    world.model.say(calls(&[("", "agent_two", "{\"prompt\":\"second\"}")]));
+    world.model.say(text("two says 6"));
+    world.model.say(text("Done."));
+    let events = decide(&world, "t", true).await;
+    let at = events.find("{\"pattern\":\"delegate\"").unwrap_or_else(|| panic!("no result: {events}"));
+    let report = &events[at..];
+    assert!(report.contains("\"task\":\"the task\"") && report.contains("\"finalDraft\":\"Done.\""), "{report}");
+    assert!(report.find("one says 5").expect("before") < report.find("two says 6").expect("after"), "{report}");
+    let rows = world.rows("t").await;
+    assert_eq!(rows[1].matches("\"finalDraft\"").count(), 1, "one record: {rows:?}");
+    all(world.ask("t", "and?")).await;
+    assert!(!world.model.prompts().last().unwrap().contains("finalDraft"), "never fed");
+}

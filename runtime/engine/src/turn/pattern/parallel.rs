@@ -27,8 +27,10 @@ pub(super) async fn run(
     whole.begin(answer).await?;
     let (turn, plan) = (whole.turn, whole.plan);
     let slots = Semaphore::new(AT_ONCE);
+    let task = whole.report.task.clone();
     let works = plan.stages.iter().enumerate();
-    let mut running: FuturesUnordered<_> = works.map(|(at, stage)| one(turn, at, stage, &slots, trace)).collect();
+    let mut running: FuturesUnordered<_> =
+        works.map(|(at, stage)| one(turn, (at, stage), &task, &slots, trace)).collect();
     let mut ended = Vec::with_capacity(plan.stages.len());
     while let Some((at, report)) = running.next().await {
         answer.spend_below(report.usage);
@@ -81,8 +83,14 @@ async fn tell_notes(turn: &Turn, answer: &mut Answer, stages: &[StageReport]) {
 }
 
 /// Runs the stage at `at` as soon as there is a place.
-async fn one(turn: &Turn, at: usize, stage: &Stage, slots: &Semaphore, trace: &TraceContext) -> (usize, StageReport) {
+async fn one(
+    turn: &Turn,
+    (at, stage): (usize, &Stage),
+    task: &str,
+    slots: &Semaphore,
+    trace: &TraceContext,
+) -> (usize, StageReport) {
     let _place = slots.acquire().await.ok();
-    let prompt = prompt::to_write(&stage.role, &turn.task(), &[], None);
+    let prompt = prompt::to_write(&stage.role, task, &[], None);
     (at, turn.stage(stage, Ask::Write, &prompt, trace).await)
 }
