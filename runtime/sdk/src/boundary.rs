@@ -140,8 +140,11 @@ unsafe extern "C" fn create<P: Plugin>(
             unsafe { instance.write(Arc::into_raw(made).cast_mut().cast()) };
             code::OK
         }
-        // SAFETY: the host's `out` lives until this function returns.
-        Err(error) => unsafe { written(out, Err(error)) },
+        Err(error) => {
+            panics::leave(table);
+            // SAFETY: the host's `out` lives until this function returns.
+            unsafe { written(out, Err(error)) }
+        }
     }
 }
 
@@ -211,7 +214,9 @@ unsafe extern "C" fn destroy<P: Plugin>(instance: *mut c_void) {
     if !instance.is_null() {
         // SAFETY: the pointer `create` gave, handed back once; no other function of the instance runs.
         let instance = unsafe { Arc::from_raw(instance.cast::<Instance<P>>().cast_const()) };
+        let table = instance.shared.table;
         let _ = guard(move || drop(instance));
+        panics::leave(table);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
-use std::sync::Once;
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use roster_abi::code::LOG_ERROR;
 
@@ -15,20 +15,37 @@ thread_local! {
 }
 
 /// Sets the hook of this library's own `std`, once: the message would else be lost, and it is the plugin's copy that
-/// panics. Panics of the plugin's own threads, which no guard sees, go to the host's log as well.
+/// panics. Panics of the plugin's own threads, which no guard sees, go to the host's log as well: to that of every
+/// instance, for nobody knows whose thread it was.
 pub(crate) fn watch(table: Table) {
     static HOOK: Once = Once::new();
+    tables().push(table);
     HOOK.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             let text = describe(info);
             if GUARDED.get() == 0 {
                 before(info);
-                table.log(0, LOG_ERROR, "panic", &text, "");
+                let all = tables().clone();
+                all.iter().for_each(|table| table.log(0, LOG_ERROR, "panic", &text, ""));
             }
             LAST.set(Some(text));
         }));
     });
+}
+
+/// An instance is no more: its host is not told any more.
+pub(crate) fn leave(table: Table) {
+    let mut all = tables();
+    if let Some(at) = all.iter().position(|other| *other == table) {
+        all.swap_remove(at);
+    }
+}
+
+/// The hosts of the instances there are.
+fn tables() -> MutexGuard<'static, Vec<Table>> {
+    static TABLES: Mutex<Vec<Table>> = Mutex::new(Vec::new());
+    TABLES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn describe(info: &PanicHookInfo<'_>) -> String {
