@@ -2,9 +2,11 @@
 //! counted.
 
 mod metrics;
+mod outlet;
 mod recorder;
 mod span;
 
 pub use metrics::{Metrics, ReloadOutcome, TurnOutcome};
-pub use recorder::Recorder;
+pub use outlet::Exported;
+pub use recorder::{Exporters, Recorder};
 pub use span::{OpenSpan, TraceContext};

@@ -16,6 +16,7 @@ use roster_engine::turn::{Limits, Services};
 use roster_model::housekeeping::SessionStore;
 use roster_model::id::IdSource;
 use roster_model::ledger::LedgerStore;
+use roster_model::observation::ObservationStore;
 use roster_model::storage::OperatorStore;
 use roster_model::time::Clock;
 use roster_storage::sqlite::{self, ObservationOptions, SqliteStore};
@@ -215,6 +216,7 @@ async fn populate(
     assembly.mcp.servers.settled(mcp::SETTLE).await;
     assembly.plugins.apply(&project.config()?.plugins);
     assembly.plugins.settle();
+    assembly.export(project.config()?);
     let catalog = change(assembly.catalog(project.config()?)?);
     assembly.registry.publish(prepared(project, &catalog, &assembly.registry));
     Ok(())
@@ -236,9 +238,7 @@ pub fn open(project: &Project) -> Result<Assembly, HostError> {
     let mut services = Services::new(Arc::clone(&clock), ids, limits);
     services.recall.cache.set_budget(config.limits.vector_cache);
     // A tracker of its own: shutdown waits for the turns first, then for what they gave the recorder.
-    if let Some(recorder) = recorder(project, clock, &TaskTracker::new())? {
-        services = services.recording(Arc::new(recorder));
-    }
+    services = services.recording(Arc::new(recorder(project, clock, &TaskTracker::new())?));
     let (services, embedders) = (Arc::new(services), Arc::new(Embedders::new(&project.root)));
     let mcp = Mcp::new(&project.root, &services)?;
     let root = project.root.clone();
@@ -248,18 +248,19 @@ pub fn open(project: &Project) -> Result<Assembly, HostError> {
 }
 
 /// Where turns are observed. A file that cannot be used is told once; the runtime serves without.
-fn recorder(project: &Project, clock: Arc<dyn Clock>, tracker: &TaskTracker) -> Result<Option<Recorder>, HostError> {
+fn recorder(project: &Project, clock: Arc<dyn Clock>, tracker: &TaskTracker) -> Result<Recorder, HostError> {
     let config = project.config()?;
     let path = project.root.join(&config.storage.observability);
-    let ObservabilityConfig { retention, max_size, sample } = config.observability;
-    match sqlite::open_observations(&path, ObservationOptions { retention, max_size, clock }) {
-        Ok(store) => Ok(Some(Recorder::start(Arc::new(store), tracker, sample))),
+    let ObservabilityConfig { retention, max_size, sample, .. } = config.observability;
+    let store = match sqlite::open_observations(&path, ObservationOptions { retention, max_size, clock }) {
+        Ok(store) => Some(Arc::new(store) as Arc<dyn ObservationStore>),
         Err(error) => {
             let (reason, hint) = told_of(&path, &error);
             tracing::warn!(hint, "serving without traces: observability database {reason}");
-            Ok(None)
+            None
         }
-    }
+    };
+    Ok(Recorder::start(store, tracker, sample))
 }
 
 /// The bounds of all turns together.
@@ -341,6 +342,12 @@ impl Assembly {
         self.sessions.as_ref().map(|sessions| Arc::clone(sessions) as _)
     }
 
+    /// Spans go to these exporters as well from now on.
+    pub fn export(&self, config: &RuntimeConfig) {
+        let Some(recorder) = &self.services.recorder else { return };
+        recorder.set_exporters(self.plugins.exporters(&config.observability.exporters));
+    }
+
     /// Lets turns end, at most for [`shutdown::WIND_UP`], and closes the store.
     pub async fn close(self) {
         self.services.draining.cancel();
@@ -354,10 +361,11 @@ impl Assembly {
 
     /// Closes the store: what was acknowledged is already durable, this tidies up behind it.
     pub async fn close_store(&self) {
-        self.plugins.plugins.close(shutdown::WIND_UP).await;
         if let Some(recorder) = &self.services.recorder {
-            let _ = tokio::time::timeout(shutdown::WIND_UP, recorder.flush()).await;
+            let flushed = async { tokio::join!(recorder.flush(), recorder.flush_exports()) };
+            let _ = tokio::time::timeout(shutdown::WIND_UP, flushed).await;
         }
+        self.plugins.plugins.close(shutdown::WIND_UP).await;
         if let Some(sessions) = &self.sessions {
             sessions.close().await;
         }

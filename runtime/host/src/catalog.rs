@@ -112,13 +112,9 @@ impl Contributions {
         // Before the names are asked: what changes meanwhile makes another catalog.
         let (revision, host) = (plugins.revision(), Arc::clone(plugins));
         let current = Box::new(move || host.is_current(revision));
-        Self {
-            servers,
-            names: plugins.names(&config.plugins),
-            tools: plugins.tools(),
-            host: Some(Arc::clone(plugins)),
-            current,
-        }
+        let mut names = plugins.names(&config.plugins);
+        names.problems.extend(plugins.missing_exporters(&config.observability.exporters));
+        Self { servers, names, tools: plugins.tools(), host: Some(Arc::clone(plugins)), current }
     }
 }
 

@@ -16,8 +16,8 @@ pub use project::{AgentFile, ProjectFiles, ReadFailure, read_config, read_file, 
 pub use registry::{LoadedRegistry, RegistryLine, load_registry};
 pub(crate) use runtime::unknown_agents;
 pub use runtime::{
-    Auth, Limits, Listener, LoadedRuntime, McpReach, McpServer, ObservabilityConfig, OfferedAgent, Proof,
-    ProviderConfig, ProviderKey, ProxyConfig, Reach, ReloadConfig, RuntimeConfig, Setting, StorageConfig, Token,
+    Auth, ExporterEntry, Limits, Listener, LoadedRuntime, McpReach, McpServer, ObservabilityConfig, OfferedAgent,
+    Proof, ProviderConfig, ProviderKey, ProxyConfig, Reach, ReloadConfig, RuntimeConfig, Setting, StorageConfig, Token,
     is_open, load_runtime,
 };
 pub use secret::Secret;

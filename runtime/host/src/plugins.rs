@@ -17,6 +17,7 @@ use std::time::Duration;
 use roster_abi::contract::kind;
 use roster_engine::definition::{Problem, Severity};
 use roster_engine::registry::{NameFault, PluginNames, PluginStanding, Registry};
+use roster_engine::trace::Exporters;
 use roster_model::time::Clock;
 use roster_model::tool::ToolMaker;
 use roster_plugin::bridge;
@@ -26,7 +27,7 @@ use roster_plugin::refusal::Refusal;
 use roster_plugin::set::{Parts, Plugins, Used};
 use roster_plugin::settings::Settings;
 
-use crate::config::{EXECUTABLE, PluginEntry, PluginsConfig};
+use crate::config::{EXECUTABLE, ExporterEntry, PluginEntry, PluginsConfig};
 use crate::environment;
 use crate::error::HostError;
 use fetch::Network;
@@ -131,6 +132,34 @@ impl PluginHost {
     #[must_use]
     pub fn tools(&self) -> BTreeMap<String, Arc<dyn ToolMaker>> {
         self.plugins.all().iter().flat_map(bridge::tool::tools).collect()
+    }
+
+    /// The exporters of this list, whether their plugins are there now or not.
+    #[must_use]
+    pub fn exporters(self: &Arc<Self>, wanted: &[ExporterEntry]) -> Exporters {
+        let one = |entry: &ExporterEntry| {
+            let (key, id) = entry.name.split_once(':').unwrap_or((&entry.name, ""));
+            let (host, key) = (Arc::downgrade(self), key.to_owned());
+            let find = Arc::new(move || host.upgrade()?.get(&key));
+            (entry.name.clone(), bridge::exporter::exporter(find, id))
+        };
+        wanted.iter().map(one).collect()
+    }
+
+    /// Those of them that a plugin which serves does not have.
+    #[must_use]
+    pub fn missing_exporters(&self, wanted: &[ExporterEntry]) -> Vec<Problem> {
+        let missing = |entry: &ExporterEntry| {
+            let (key, id) = entry.name.split_once(':')?;
+            let plugin = self.get(key).filter(|plugin| plugin.generation().is_some())?;
+            let lacks = plugin.contribution(kind::OBSERVABILITY, id).is_none();
+            lacks.then(|| Problem {
+                message: format!("plugin `{key}` has no exporter `{}`", entry.name),
+                help: Some("spans wait for it, the oldest are dropped; turns are not affected".to_owned()),
+                ..entry.place.clone()
+            })
+        };
+        wanted.iter().filter_map(missing).collect()
     }
 
     /// Why a contribution without which an agent cannot be is not there.

@@ -48,6 +48,7 @@ pub async fn serve(project: Project, plan: &Plan, mut signals: Signals) -> Resul
     let assembly = Arc::new(assemble::open(&project)?);
     assembly.plugins.apply(&config.plugins);
     assembly.plugins.settle();
+    assembly.export(&config);
     let http = Arc::new(ArcSwap::from_pointee(http_config(&config, listeners.gateway_address())));
     assembly.mcp.apply(&config.mcp);
     let gate = Gate::new(Arc::clone(&assembly.registry), &assembly.services, &offered(&config));
@@ -104,6 +105,7 @@ async fn start_reload(
         parts.mcp.apply(&config.mcp);
         gate.allow(&offered(config));
         parts.plugins.apply(&config.plugins);
+        parts.export(config);
         Ok(())
     };
     let names = Arc::clone(assembly);

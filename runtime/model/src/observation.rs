@@ -1,5 +1,7 @@
 //! Observations: derived data about turns. May be lost, may be deleted at any time, never slows a turn.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use crate::BoxFuture;
@@ -33,4 +35,21 @@ pub trait ObservationStore: Send + Sync + 'static {
     fn record(&self, spans: Vec<Span>) -> BoxFuture<'_, Result<(), StoreError>>;
     /// The newest spans of a trace, oldest first.
     fn trace<'a>(&'a self, trace_id: &'a str) -> BoxFuture<'a, Result<Vec<Span>, StoreError>>;
+}
+
+/// Why spans did not go out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ExportError {
+    /// Nobody was asked: the exporter is not there. The same spans may be tried again.
+    #[error("{0}")]
+    Away(String),
+    /// It was asked and failed: the spans are lost.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Takes finished spans besides the store: one export at a time, in batches.
+pub trait SpanExporter: Send + Sync + 'static {
+    /// Sends them on.
+    fn export(&self, spans: Vec<Arc<Span>>) -> BoxFuture<'_, Result<(), ExportError>>;
 }

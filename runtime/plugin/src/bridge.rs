@@ -2,6 +2,7 @@
 //! to whatever serves.
 
 pub mod embedder;
+pub mod exporter;
 pub mod memory;
 pub mod model;
 pub mod processor;

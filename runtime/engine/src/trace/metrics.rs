@@ -11,6 +11,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use roster_model::provider::{Circuit, Usage};
 
+use super::outlet::Exported;
+
 /// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TurnOutcome {
@@ -51,6 +53,13 @@ struct OfCall {
     name: String,
     /// `ok` or the error's machine code.
     outcome: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfExporter {
+    exporter: String,
+    /// `taken` or `lost`.
+    outcome: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -96,6 +105,7 @@ pub struct Metrics {
     turns_running: Gauge,
     observations_lost: Counter,
     lost_seen: AtomicU64,
+    exporter_spans: Family<OfExporter, Counter>,
     reloads: Family<OfReload, Counter>,
     reload_seconds: Histogram,
     factory_calls: Family<OfAgent, Counter>,
@@ -119,6 +129,7 @@ impl Default for Metrics {
             turns_running: Gauge::default(),
             observations_lost: Counter::default(),
             lost_seen: AtomicU64::new(0),
+            exporter_spans: Family::default(),
             reloads: Family::default(),
             reload_seconds: histogram(),
             factory_calls: Family::default(),
@@ -148,6 +159,7 @@ impl Metrics {
         registry.register("mcp_reconnects", help, self.mcp_reconnects.clone());
         registry.register("turns_running", "Turns under way", self.turns_running.clone());
         registry.register("observations_lost", "Spans dropped or not written", self.observations_lost.clone());
+        registry.register("exporter_spans", "Spans given to exporters, by outcome", self.exporter_spans.clone());
         registry.register("reloads", "Reloads by outcome", self.reloads.clone());
         registry.register("reload_seconds", "Time from reading files to publishing", self.reload_seconds.clone());
         registry.register("memory_factory_calls", "Calls of memory factories", self.factory_calls.clone());
@@ -235,10 +247,16 @@ impl Metrics {
 
     /// Everything in OpenMetrics text.
     #[must_use]
-    pub fn text(&self, turns_running: usize, observations_lost: u64) -> String {
+    pub fn text(&self, turns_running: usize, observations_lost: u64, exported: &[Exported]) -> String {
         self.turns_running.set(i64::try_from(turns_running).unwrap_or(i64::MAX));
         let seen = self.lost_seen.swap(observations_lost, Ordering::Relaxed);
         self.observations_lost.inc_by(observations_lost.saturating_sub(seen));
+        for Exported { name, taken, lost } in exported {
+            for (outcome, count) in [("taken", taken), ("lost", lost)] {
+                let label = OfExporter { exporter: name.clone(), outcome };
+                self.exporter_spans.get_or_create(&label).inner().store(*count, Ordering::Relaxed);
+            }
+        }
         let mut text = String::new();
         // Writing into a String cannot fail; a half-written text would be refused by its reader anyway.
         let _ = prometheus_client::encoding::text::encode(&mut text, &self.registry);

@@ -1,12 +1,18 @@
-//! The recorder: a bounded queue and one task that writes batches to the observability store.
+//! The recorder: a bounded queue and one task that writes batches to the observability store, and an outlet for each
+//! exporter.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use roster_model::observation::{ObservationStore, Span};
+use arc_swap::ArcSwap;
+use futures_util::future::join_all;
+use roster_model::observation::{ObservationStore, Span, SpanExporter};
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
+
+use super::outlet::{Exported, Outlet};
 
 /// Spans waiting; one more is dropped and counted.
 const QUEUE: usize = 8_192;
@@ -20,23 +26,66 @@ enum Job {
     Flush(oneshot::Sender<()>),
 }
 
+/// Exporters by their names.
+pub type Exporters = Vec<(String, Arc<dyn SpanExporter>)>;
+
 /// Takes spans from turns and writes them in the background.
 pub struct Recorder {
-    queue: mpsc::Sender<Job>,
+    /// To the store, where one can be used.
+    queue: Option<mpsc::Sender<Job>>,
+    outlets: ArcSwap<Vec<Arc<Outlet>>>,
+    /// Where the outlets' tasks run.
+    tasks: (TaskTracker, Handle),
     lost: Arc<AtomicU64>,
     /// Which share of traces is recorded, as a bound on 32 random bits.
     sampled_below: AtomicU64,
 }
 
 impl Recorder {
-    /// A recorder whose task belongs to `tracker` and ends when the recorder is dropped: not the tracker of the turns,
+    /// A recorder whose tasks belong to `tracker` and end when the recorder is dropped: not the tracker of the turns,
     /// which shutdown waits for while the recorder still serves them. `sample` is the share of traces recorded, 0 to 1.
+    /// Without a store spans go to exporters alone. Inside the runtime.
     #[must_use]
-    pub fn start(store: Arc<dyn ObservationStore>, tracker: &TaskTracker, sample: f64) -> Self {
-        let (queue, jobs) = mpsc::channel(QUEUE);
+    pub fn start(store: Option<Arc<dyn ObservationStore>>, tracker: &TaskTracker, sample: f64) -> Self {
         let lost = Arc::new(AtomicU64::new(0));
-        tracker.spawn(write(store, jobs, Arc::clone(&lost)));
-        Self { queue, lost, sampled_below: AtomicU64::new(sampled_below(sample)) }
+        let queue = store.map(|store| {
+            let (queue, jobs) = mpsc::channel(QUEUE);
+            tracker.spawn(write(store, jobs, Arc::clone(&lost)));
+            queue
+        });
+        let sampled_below = AtomicU64::new(sampled_below(sample));
+        let tasks = (tracker.clone(), Handle::current());
+        Self { queue, outlets: ArcSwap::default(), tasks, lost, sampled_below }
+    }
+
+    /// Spans go to these exporters too from now on. One that had a place keeps it, with what waits for it.
+    pub fn set_exporters(&self, exporters: Exporters) {
+        let before = self.outlets.load_full();
+        let mut outlets = Vec::with_capacity(exporters.len());
+        for (name, exporter) in exporters {
+            let outlet = before.iter().find(|outlet| outlet.name() == name).cloned().unwrap_or_else(|| {
+                let outlet = Outlet::new(name, exporter);
+                self.tasks.0.spawn_on(Arc::clone(&outlet).run(), &self.tasks.1);
+                outlet
+            });
+            outlets.push(outlet);
+        }
+        for gone in before.iter().filter(|old| !outlets.iter().any(|kept| Arc::ptr_eq(kept, old))) {
+            gone.close();
+        }
+        self.outlets.store(Arc::new(outlets));
+    }
+
+    /// What became of the spans of each exporter.
+    #[must_use]
+    pub fn exported(&self) -> Vec<Exported> {
+        self.outlets.load().iter().map(|outlet| outlet.counted()).collect()
+    }
+
+    /// Waits until what was taken so far was exported (or lost).
+    pub async fn flush_exports(&self) {
+        let outlets = self.outlets.load_full();
+        join_all(outlets.iter().map(|outlet| outlet.flush())).await;
     }
 
     /// Another share from now on, 0 to 1; traces under way keep what was decided for them.
@@ -48,20 +97,29 @@ impl Recorder {
     #[must_use]
     pub fn takes(&self, trace: u128) -> bool {
         // The low 32 bits are random in every id source.
-        (trace & u128::from(u32::MAX)) < u128::from(self.sampled_below.load(Ordering::Relaxed))
+        (self.queue.is_some() || !self.outlets.load().is_empty())
+            && (trace & u128::from(u32::MAX)) < u128::from(self.sampled_below.load(Ordering::Relaxed))
     }
 
     /// Takes a span; at once, also when it has to be dropped.
     pub fn record(&self, span: Span) {
-        if self.queue.try_send(Job::Span(Box::new(span))).is_err() {
+        let outlets = self.outlets.load();
+        if !outlets.is_empty() {
+            let shared = Arc::new(span.clone());
+            outlets.iter().for_each(|outlet| outlet.push(Arc::clone(&shared)));
+        }
+        if let Some(queue) = &self.queue
+            && queue.try_send(Job::Span(Box::new(span))).is_err()
+        {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Waits until everything taken so far is written (or lost).
+    /// Waits until everything taken so far is written to the store (or lost).
     pub async fn flush(&self) {
+        let Some(queue) = &self.queue else { return };
         let (done, written) = oneshot::channel();
-        if self.queue.send(Job::Flush(done)).await.is_ok() {
+        if queue.send(Job::Flush(done)).await.is_ok() {
             let _ = written.await;
         }
     }
@@ -70,6 +128,12 @@ impl Recorder {
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.outlets.load().iter().for_each(|outlet| outlet.close());
     }
 }
 

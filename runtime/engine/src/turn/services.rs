@@ -97,8 +97,10 @@ impl Services {
     /// The counters as OpenMetrics text.
     #[must_use]
     pub fn metrics_text(&self) -> String {
-        let lost = self.recorder.as_ref().map_or(0, |recorder| recorder.lost());
-        self.metrics.text(self.turns_running(), lost)
+        let recorder = self.recorder.as_ref();
+        let lost = recorder.map_or(0, |recorder| recorder.lost());
+        let exported = recorder.map_or_else(Vec::new, |recorder| recorder.exported());
+        self.metrics.text(self.turns_running(), lost, &exported)
     }
 
     /// The bounds now.

@@ -149,7 +149,7 @@ impl World {
         };
         let observed = Arc::new(Observed::default());
         let services = Services::new(clock.clone(), Arc::new(TestIds::default()), limits);
-        let recorder = Recorder::start(observed.clone(), &TaskTracker::new(), 1.0);
+        let recorder = Recorder::start(Some(observed.clone()), &TaskTracker::new(), 1.0);
         let services = services.recording(Arc::new(recorder));
         let world = Self {
             embedder,

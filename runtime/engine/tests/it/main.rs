@@ -5,6 +5,7 @@
 mod approval;
 mod double;
 mod embedder;
+mod export;
 mod histories;
 mod model;
 mod output;

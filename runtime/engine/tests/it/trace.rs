@@ -60,7 +60,7 @@ async fn a_sample_is_whole_traces() {
     let tracker = tokio_util::task::TaskTracker::new();
     let of = |share| {
         let store = std::sync::Arc::new(crate::double::Observed::default());
-        roster_engine::trace::Recorder::start(store, &tracker, share)
+        roster_engine::trace::Recorder::start(Some(store), &tracker, share)
     };
     let ids = [0, u128::from(u32::MAX / 4), u128::from(u32::MAX)];
     let takes = |share| ids.map(|id| of(share).takes(id));

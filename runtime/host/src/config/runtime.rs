@@ -207,6 +207,17 @@ pub struct ObservabilityConfig {
     pub max_size: u64,
     /// Which share of turns, 0 to 1.
     pub sample: f64,
+    /// Plugins' exporters that spans go to as well.
+    pub exporters: Vec<ExporterEntry>,
+}
+
+/// An exporter of a plugin.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExporterEntry {
+    /// `plugin:component`.
+    pub name: String,
+    /// Where it is named, as a problem with no words yet.
+    pub place: Problem,
 }
 
 /// What became of `config/runtime.toml`.

@@ -176,8 +176,22 @@ static OBSERVABILITY: TableShape = TableShape::closed(&[
     Key::new("retention", "How long traces are kept.", Shape::Rule(&DURATION)).default("\"14d\""),
     Key::new("max_size", "How large they may grow.", Shape::Rule(&SIZE)).default("\"1GiB\""),
     Key::new("sample", "Which share of turns is recorded.", Shape::Number(0.0, 1.0)).default("1.0"),
+    Key::new("exporters", "Exporters of plugins that spans go to as well: plugin:component.", Shape::List(&EXPORTERS))
+        .default("[]"),
     Key::new("otlp_endpoint", "Where traces are sent too; not in this version.", Shape::Text).default("\"\""),
 ]);
+
+static EXPORTERS: ListShape = ListShape { item: Shape::Rule(&EXPORTER), least: 0, unique: true };
+
+static EXPORTER: TextRule = TextRule {
+    noun: "an exporter of a plugin, `plugin:component`",
+    code: "bad_exporter",
+    pattern: "^[^:]+:[^:]+$",
+    check: |text| match text.split_once(':') {
+        Some((plugin, id)) if !plugin.is_empty() && !id.is_empty() && !id.contains(':') => Ok(()),
+        _ => Err(Fault::new("names no exporter of a plugin").help("write \"plugin:component\"")),
+    },
+};
 
 static RELOAD: TableShape = TableShape::closed(&[
     Key::new("watch", "false: the system is not asked to tell of changes.", Shape::Bool).default("true"),

@@ -23,6 +23,7 @@ mod mcp;
 mod mcp_door;
 mod memory;
 mod output;
+mod plugin_exporter;
 mod plugin_memory;
 mod plugins;
 mod recorded;

@@ -9,6 +9,7 @@
 mod bytes;
 mod conformance;
 mod corpora;
+mod exporter;
 mod failures;
 mod inside;
 mod liar;

@@ -13,8 +13,8 @@ use roster_engine::memory::transcript::ResultCap;
 use roster_model::id::ResourceId;
 
 use super::{
-    Auth, Limits, Listener, ObservabilityConfig, Proof, ProviderConfig, ProviderKey, ProxyConfig, Reach, ReloadConfig,
-    RuntimeConfig, StorageConfig, Token, is_open, mcp,
+    Auth, ExporterEntry, Limits, Listener, ObservabilityConfig, Proof, ProviderConfig, ProviderKey, ProxyConfig, Reach,
+    ReloadConfig, RuntimeConfig, StorageConfig, Token, is_open, mcp,
 };
 use crate::config::models::{ModelFault, ModelNames};
 use crate::config::secret::{CREDENTIALS, CREDENTIALS_HELP, Secret, has_credentials};
@@ -44,7 +44,7 @@ pub(super) fn config(
         providers: providers.into_iter().filter_map(|(_, provider)| provider).collect(),
         auth,
         limits: limits(root.table("limits")),
-        observability: observability(root.table("observability")),
+        observability: observability(root, text, checker),
         reload: reload(root.table("reload")),
         mcp_agents: mcp::agents(root.table("gateway")),
         mcp: mcp::servers(root.table("mcp"), text, checker),
@@ -321,12 +321,33 @@ fn reload(table: Option<View<'_, '_>>) -> ReloadConfig {
 
 const FOURTEEN_DAYS: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 
-fn observability(table: Option<View<'_, '_>>) -> ObservabilityConfig {
+fn observability(root: View<'_, '_>, text: &str, checker: &mut Checker<'_>) -> ObservabilityConfig {
+    let table = root.table("observability");
     ObservabilityConfig {
         retention: table.and_then(|table| table.duration("retention")).unwrap_or(FOURTEEN_DAYS),
         max_size: table.and_then(|table| table.size("max_size")).unwrap_or(1 << 30),
         sample: table.and_then(|table| table.number("sample")).unwrap_or(1.0),
+        exporters: table.map_or_else(Vec::new, |table| exporters(root, table, text, checker)),
     }
+}
+
+/// The exporters; of a plugin that is not configured nothing can ever come.
+fn exporters(root: View<'_, '_>, table: View<'_, '_>, text: &str, checker: &mut Checker<'_>) -> Vec<ExporterEntry> {
+    let plugins = root.table("plugins");
+    let mut exporters = Vec::new();
+    for (name, span) in table.texts("exporters") {
+        let key = name.split_once(':').map_or(name, |(key, _)| key);
+        if plugins.and_then(|plugins| plugins.table(key)).is_none() {
+            let message = format!("exporter `{name}`: there is no plugin `{key}` in config/runtime.toml");
+            let problem = checker.warning("unknown_plugin", span, message);
+            problem.help =
+                Some(format!("add [plugins.{key}], or take the exporter out; the runtime serves without it"));
+            continue;
+        }
+        let place = Problem::warning("plugin_without", RUNTIME_FILE, "").at(text, span);
+        exporters.push(ExporterEntry { name: name.to_owned(), place });
+    }
+    exporters
 }
 
 fn later(root: View<'_, '_>, checker: &mut Checker<'_>) {
