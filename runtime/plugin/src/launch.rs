@@ -131,7 +131,7 @@ pub(crate) fn faults(schema: &Value, config: &Map<String, Value>) -> Result<Vec<
     let validator = jsonschema::validator_for(schema).map_err(|error| error.to_string())?;
     let value = Value::Object(config.clone());
     let told = |error: jsonschema::ValidationError<'_>| match error.instance_path().as_str() {
-        "" => error.to_string(),
+        "" => masked(&error),
         place => format!("`{}`: {}", place.trim_start_matches('/').replace('/', "."), masked(&error)),
     };
     Ok(validator.iter_errors(&value).take(8).map(told).collect())
@@ -158,4 +158,25 @@ pub(crate) fn within<T: Send + 'static>(
         let message = format!("did not start within {} ms", timeout.as_millis());
         Err(Refusal::new(RefusalKind::Start, message, "see its log lines above, or raise its `start_timeout`"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn faults_show_no_value_wherever_they_are() {
+        let schemas = [
+            json!({"oneOf": [{"required": ["file"]}, {"required": ["address"]}]}),
+            json!({"properties": {"token": {"type": "integer"}}}),
+            json!({"additionalProperties": false}),
+        ];
+        let config = json!({"token": "s3cret"});
+        for schema in schemas {
+            let found = faults(&schema, config.as_object().unwrap()).unwrap();
+            assert!(found.len() == 1 && !found[0].contains("s3cret"), "{found:?}");
+        }
+    }
 }

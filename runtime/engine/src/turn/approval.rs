@@ -4,9 +4,11 @@
 //! nothing else is kept. Only a stored turn that a request began can wait: behind a sub-agent's turn stands a model, not
 //! a person, and a turn that stores nothing has nowhere to wait. There such a call is refused, and its model is told.
 
+use std::sync::Arc;
+
 use roster_model::housekeeping::SessionStore;
 use roster_model::id::ResourceId;
-use roster_model::message::{MessageStatus, Part, Role, Seq, ToolCall, ToolResult};
+use roster_model::message::{Message, MessageStatus, Part, Role, Seq, ToolCall, ToolResult};
 use roster_model::storage::{Begun, SaveAnswer, StoreError, StoreErrorKind};
 use roster_model::suspension::{SuspendedTurn, open_calls};
 use serde_json::Value;
@@ -41,11 +43,25 @@ pub struct Declined {
 }
 
 /// Declines calls of a turn that its agent cannot go on with: it does not serve, or has no memory any more. The results
-/// are stored, and no model is asked; whoever goes on with the conversation is told.
+/// are stored, and no model is asked; whoever goes on with the conversation is told. A task of its own: a client that
+/// leaves meanwhile does not leave the thread taken.
 ///
 /// # Errors
-/// `turn_not_found` and `turn_not_suspended` when nothing waits; the store's failure.
+/// `turn_not_found`, `turn_not_suspended` and `call_decided` when nothing waits; the store's failure.
 pub async fn decline_for_good(
+    services: &Arc<Services>,
+    store: Arc<dyn SessionStore>,
+    waiting: SuspendedTurn,
+    verdict: Verdict,
+) -> Result<Declined, Failure> {
+    let tracker = &services.tracker;
+    let services = Arc::clone(services);
+    let declined = tracker.spawn(async move { decline(&services, store.as_ref(), &waiting, &verdict).await });
+    let crashed = |_| Failure::new(FailureKind::Internal, "internal", "declining the call crashed");
+    declined.await.map_err(crashed)?
+}
+
+async fn decline(
     services: &Services,
     store: &dyn SessionStore,
     waiting: &SuspendedTurn,
@@ -54,8 +70,8 @@ pub async fn decline_for_good(
     let held = services.locks.acquire(&waiting.key).await;
     let resumed = store.resume_turn(&waiting.key.resource, &waiting.turn).await;
     let mut message = resumed.map_err(|error| not_resumed(&error, false))?.turn.row.message;
-    let results: Vec<ToolResult> =
-        verdict.of(&message.parts).iter().map(|call| refused(call, &verdict.why())).collect();
+    let decided = verdict.of(&message.parts);
+    let results: Vec<ToolResult> = decided.iter().map(|call| refused(call, &verdict.why())).collect();
     message.parts.extend(results.iter().cloned().map(Part::ToolResult));
     let waits = !open_calls(&message.parts).is_empty();
     message.status = if waits { MessageStatus::Suspended } else { MessageStatus::Interrupted };
@@ -68,7 +84,13 @@ pub async fn decline_for_good(
         return Err(Failure::from(&error));
     }
     drop(held);
-    Ok(Declined { results, waits })
+    if results.is_empty() { Err(call_decided()) } else { Ok(Declined { results, waits }) }
+}
+
+/// Somebody decided about this call in the moment between.
+fn call_decided() -> Failure {
+    let kind = FailureKind::Store(StoreErrorKind::Conflict);
+    Failure::new(kind, "call_decided", "this call does not wait any more")
 }
 
 impl Verdict {
@@ -185,8 +207,14 @@ impl Turn {
         let resource: &ResourceId = &self.request.key.resource;
         // Not given up half-way: from here on this turn has to close what it took.
         let resumed = memory.store.resume_turn(resource, &self.id).await.map_err(|error| self.not_resumed(&error))?;
-        let parts = resumed.turn.row.message.parts;
         let first = resumed.question.unwrap_or(resumed.turn.row.seq);
+        let message = resumed.turn.row.message;
+        if self.comes_too_late(&message.parts) {
+            let message = Message { status: MessageStatus::Suspended, ..message };
+            self.save_last(Some(message)).await?;
+            return Err(call_decided());
+        }
+        let parts = message.parts;
         let read = self.within(async {
             let read = self.read_again(memory, first).await;
             read.map_err(|error| self.store_failed(&error))
@@ -200,6 +228,11 @@ impl Turn {
             Err(failure) => Err(failure),
             Ok(_) => Err(Failure::new(FailureKind::Internal, "internal", "a failed turn ended well")),
         }
+    }
+
+    /// Whether the call that a person decided about was decided about before.
+    fn comes_too_late(&self, parts: &[Part]) -> bool {
+        matches!(&self.resumption, Some(Resumption::Verdict(verdict)) if verdict.of(parts).is_empty())
     }
 
     async fn read_again(&self, memory: &Memory, first: Seq) -> Result<(Context, Answer), StoreError> {

@@ -175,7 +175,7 @@ impl Failure {
 
     /// Whether a decision or results came when nothing waited for them any more: no turn went on, so none failed.
     pub(super) fn is_late(&self) -> bool {
-        matches!(self.code, "turn_not_suspended" | "turn_not_found" | "results_not_awaited")
+        matches!(self.code, "turn_not_suspended" | "turn_not_found" | "results_not_awaited" | "call_decided")
     }
 
     /// A failure of this kind.

@@ -57,7 +57,7 @@ impl Turn {
         memory.store.save_answer(save).await.map_err(|error| self.store_failed(&error))
     }
 
-    async fn save_last(&self, message: Option<Message>) -> Result<(), Failure> {
+    pub(super) async fn save_last(&self, message: Option<Message>) -> Result<(), Failure> {
         let Some(memory) = self.memory() else { return Ok(()) };
         let save = SaveAnswer { key: self.request.key.clone(), turn: self.id.clone(), message, last: true };
         memory.store.save_answer(save).await.map_err(|error| self.store_failed(&error))

@@ -90,8 +90,14 @@ async fn of_parallel_calls_the_free_ones_run_and_each_other_is_decided_by_itself
     let events = names(&all(go_on(&world, &turn, one(&ids[1], true)).await).await);
     assert_eq!(events, "started finished:{\"paid\":3} called?:pay done:suspended");
     assert_eq!(waiting(&world).await, turn);
-    let events = names(&all(go_on(&world, &turn, one(&ids[1], true)).await).await);
-    assert_eq!(events, "started called?:pay done:suspended", "decided already: nothing happens");
+    let rows = world.rows("t").await;
+    for approved in [true, false] {
+        let events = names(&all(go_on(&world, &turn, one(&ids[1], approved)).await).await);
+        assert_eq!(events, "failed:call_decided", "nothing happens, and nobody is told otherwise");
+    }
+    let declined = decline_for_good(&world.services, world.store.clone(), known, one(&ids[1], false)).await;
+    assert_eq!(declined.unwrap_err().code, "call_decided");
+    assert_eq!((waiting(&world).await, world.rows("t").await), (turn.clone(), rows), "the other call waits on");
     let events = names(&all(go_on(&world, &turn, one(&ids[0], false)).await).await);
     assert!(events.ends_with("done:stop"), "{events}");
     assert_eq!(world.runs.load(Ordering::SeqCst), 2);
@@ -220,7 +226,7 @@ async fn what_waits_can_be_declined_when_its_agent_is_gone() {
     let decline = async |call: Option<&str>| {
         let (call, reason) = (call.map(str::to_owned), Some("closed".to_owned()));
         let verdict = Verdict { call, approved: false, reason };
-        decline_for_good(&world.services, world.store.as_ref(), &known, &verdict).await
+        decline_for_good(&world.services, world.store.clone(), known.clone(), verdict).await
     };
     let first = decline(Some(&ids[0])).await.unwrap();
     assert!(first.waits && first.results[0].call_id == ids[0], "{first:?}");

@@ -1,6 +1,8 @@
 //! A person's decision about a turn that waits: what it says, whether there is something to decide, and the turn that
 //! goes on. For owners and for operators.
 
+use std::sync::Arc;
+
 use axum::response::Response;
 use http::StatusCode;
 use roster_engine::turn::{self, ClientTools, Input, TurnEvent, TurnRequest, TurnStream, Verdict};
@@ -51,7 +53,8 @@ pub(crate) async fn decide(
         Ok(request) => request,
         // A call can be refused whoever made it: what cannot go on need not wait until it expires.
         Err(_) if !verdict.approved => {
-            let declined = turn::decline_for_good(&app.services, app.store.as_ref(), waiting, &verdict).await?;
+            let store = Arc::clone(&app.store);
+            let declined = turn::decline_for_good(&app.services, store, waiting.clone(), verdict).await?;
             return Ok(Outcome::Ended(decided::ended(waiting, declined)));
         }
         Err(error) => return Err(error),
