@@ -264,7 +264,15 @@ impl Housekeeping for Conversations {
         resource: &'a ResourceId,
         messages: Vec<MessageId>,
     ) -> StoreResult<'a, Vec<(ThreadId, MessageId)>> {
-        self.own.threads_of_messages(resource, messages)
+        Box::pin(async move {
+            let found = self.own.threads_of_messages(resource, messages.clone()).await?;
+            let all_found = messages.iter().all(|id| found.iter().any(|(_, found)| found == id));
+            // A message we do not have may be one of a plugin's, which finds none by its id alone.
+            match self.others().first().filter(|_| !all_found) {
+                Some(other) => other.threads_of_messages(resource, messages).await,
+                None => Ok(found),
+            }
+        })
     }
 
     fn erase<'a>(&'a self, resource: &'a ResourceId) -> StoreResult<'a, Erased> {

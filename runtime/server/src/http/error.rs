@@ -187,6 +187,8 @@ impl From<StoreError> for ApiError {
         match error.kind {
             StoreErrorKind::NotFound => Self::not_found("not_found", "there is no such conversation"),
             StoreErrorKind::Invalid => Self::invalid("the page cursor is none of this runtime's"),
+            // Nothing failed: that memory has no way to do it.
+            StoreErrorKind::Unsupported => Self::from(Failure::from(&error)),
             kind => {
                 tracing::error!(?kind, %error, source = ?error.source, "sessions store failed");
                 Self::from(Failure::from(&error))

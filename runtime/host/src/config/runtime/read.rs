@@ -336,7 +336,8 @@ fn exporters(root: View<'_, '_>, table: View<'_, '_>, text: &str, checker: &mut 
     let plugins = root.table("plugins");
     let mut exporters = Vec::new();
     for (name, span) in table.texts("exporters") {
-        let key = name.split_once(':').map_or(name, |(key, _)| key);
+        // Another form was told already.
+        let Some((key, _)) = name.split_once(':') else { continue };
         if plugins.and_then(|plugins| plugins.table(key)).is_none() {
             let message = format!("exporter `{name}`: there is no plugin `{key}` in config/runtime.toml");
             let problem = checker.warning("unknown_plugin", span, message);
