@@ -6,7 +6,7 @@ mod outlet;
 mod recorder;
 mod span;
 
-pub use metrics::{Metrics, ReloadOutcome, TurnOutcome};
+pub use metrics::{Metrics, Readings, ReloadOutcome, TurnOutcome};
 pub use outlet::Exported;
 pub use recorder::{Exporters, Recorder};
 pub use span::{OpenSpan, TraceContext};

@@ -224,8 +224,8 @@ impl RecallStore for Conversations {
         self.own.unindexed(resource, space, limit)
     }
 
-    fn index_version(&self) -> u64 {
-        self.own.index_version()
+    fn index_version(&self, resource: &ResourceId) -> u64 {
+        self.own.index_version(resource)
     }
 }
 

@@ -1,13 +1,16 @@
 //! Looking after threads: copies, new owners, deletions of messages, and everything of an owner at once.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use crate::feed::FeedStore;
 use crate::id::{MessageId, ResourceId, ThreadId, ThreadKey};
-use crate::message::StoredMessage;
+use crate::message::{Message, StoredMessage};
 use crate::recall::RecallStore;
 use crate::storage::{ConversationStore, NewThread, StoreResult, Thread};
 use crate::suspension::SuspensionStore;
+use crate::time::Timestamp;
 use crate::working::WorkingMemoryStore;
 
 /// Which messages a copy takes along.
@@ -17,6 +20,22 @@ pub struct CopyRange {
     pub newest: Option<usize>,
     /// Only those up to and with this one: a fork. Unknown: `NotFound`.
     pub until: Option<MessageId>,
+    /// Of those, only these.
+    pub only: Option<BTreeSet<MessageId>>,
+    /// Of those, only what is dated at this moment or later.
+    pub since: Option<Timestamp>,
+    /// Of those, only what is dated at this moment or earlier.
+    pub up_to: Option<Timestamp>,
+}
+
+impl CopyRange {
+    /// Whether a message between the ends of the range comes along.
+    #[must_use]
+    pub fn takes(&self, message: &Message) -> bool {
+        self.only.as_ref().is_none_or(|only| only.contains(&message.id))
+            && self.since.is_none_or(|since| message.created_at >= since)
+            && self.up_to.is_none_or(|up_to| message.created_at <= up_to)
+    }
 }
 
 /// A copied thread.
@@ -24,10 +43,13 @@ pub struct CopyRange {
 pub struct Copied {
     /// The copy.
     pub thread: Thread,
-    /// Its messages, with new ids and the times of the old ones.
+    /// Its first messages, with new ids and the times of the old ones: as many as a page holds
+    /// ([`ConversationStore::messages`]); the thread's `message_count` says how many there are.
     pub messages: Vec<StoredMessage>,
-    /// Old id → new id, in order.
+    /// Old id → new id of these messages, in order.
     pub ids: Vec<(MessageId, MessageId)>,
+    /// The old id of the last message of all that came along.
+    pub last: Option<MessageId>,
 }
 
 /// What an erasure removed.

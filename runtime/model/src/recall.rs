@@ -94,6 +94,7 @@ pub trait RecallStore: Send + Sync + 'static {
         space: &'a str,
         limit: usize,
     ) -> StoreResult<'a, Vec<Unindexed>>;
-    /// Moves whenever the index of any owner may have changed by whatever process: what is cached over it is dropped.
-    fn index_version(&self) -> u64;
+    /// Moves whenever the index of this owner may have changed, by whatever process, and by one with each of this
+    /// process's own writes ([`RecallStore::index`]): what is cached over it is dropped. Others' writes leave it alone.
+    fn index_version(&self, resource: &ResourceId) -> u64;
 }

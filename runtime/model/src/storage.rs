@@ -117,6 +117,8 @@ pub struct MessageQuery {
     pub limit: usize,
     /// Only messages before this one. Unknown: [`StoreErrorKind::NotFound`].
     pub before: Option<MessageId>,
+    /// Only this message and those after it. Unknown: [`StoreErrorKind::NotFound`].
+    pub from: Option<MessageId>,
 }
 
 /// A page of rows.
@@ -251,6 +253,8 @@ pub trait ConversationStore: Send + Sync + 'static {
 pub trait OperatorStore: Send + Sync + 'static {
     /// The owners that have a thread of this id, at most `limit`.
     fn owners<'a>(&'a self, thread: &'a ThreadId, limit: usize) -> StoreResult<'a, Vec<ResourceId>>;
+    /// The owners that have a message of this id, at most `limit`. Asks every thread: not for the way of a turn.
+    fn owners_of_message<'a>(&'a self, message: &'a MessageId, limit: usize) -> StoreResult<'a, Vec<ResourceId>>;
     /// The turns of all owners that wait for a person, the newest first, at most `limit`.
     fn all_suspended(&self, limit: usize) -> StoreResult<'_, Vec<SuspendedTurn>>;
     /// A turn of any owner that waits or once did.

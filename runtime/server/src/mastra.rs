@@ -1,11 +1,12 @@
 //! The Mastra REST of threads and memory: the stock Studio and client library can be pointed at it. On both listeners,
 //! on the same store.
 //!
-//! Reading order: `owner` (whose), `query` and `request` (what is asked), `memory` (reading), `threads`, `copies`,
+//! Reading order: `owner` (whose), `query` and `request` (what is asked), `memory` and `include` (reading), `threads`, `copies`,
 //! `messages` and `input` (writing), `working`, `settings`, `search`, `upkeep`, `wire` (what is answered).
 
 mod capabilities;
 mod copies;
+mod include;
 mod input;
 mod memory;
 mod messages;

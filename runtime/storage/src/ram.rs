@@ -9,7 +9,7 @@ mod suspension;
 
 use std::sync::{Arc, Mutex};
 
-use roster_model::id::{IdSource, ResourceId, ThreadId, ThreadKey, TurnId};
+use roster_model::id::{IdSource, MessageId, ResourceId, ThreadId, ThreadKey, TurnId};
 use roster_model::message::{Message, Seq, StoredMessage};
 use roster_model::storage::{
     BeginTurn, Begun, ConversationStore, MessageQuery, NewThread, OperatorStore, Page, SaveAnswer, StoreError,
@@ -128,6 +128,10 @@ impl ConversationStore for RamStore {
 impl OperatorStore for RamStore {
     fn owners<'a>(&'a self, thread: &'a ThreadId, limit: usize) -> StoreResult<'a, Vec<ResourceId>> {
         self.with(move |state| Ok(state.owners(thread, limit)))
+    }
+
+    fn owners_of_message<'a>(&'a self, message: &'a MessageId, limit: usize) -> StoreResult<'a, Vec<ResourceId>> {
+        self.with(move |state| Ok(state.owners_of_message(message, limit)))
     }
 
     fn all_suspended(&self, limit: usize) -> StoreResult<'_, Vec<SuspendedTurn>> {

@@ -36,7 +36,7 @@ mod writer;
 pub use copy::{RestoreError, restore};
 pub use error::{OpenError, OpenErrorKind};
 pub use inspect::{FileState, Inspection, inspect, inspect_observations};
-pub use integrity::{Counts, Integrity, check_integrity};
+pub use integrity::{Counts, Integrity, Vectors, check_integrity};
 pub use mastra::{
     Count, ImportError, ImportOptions, ImportReport, NewOwner, Noun, Progress, Skipped, try_import_mastra,
 };

@@ -106,6 +106,10 @@ impl OperatorStore for UnavailableStore {
         self.refuse()
     }
 
+    fn owners_of_message<'a>(&'a self, _: &'a MessageId, _: usize) -> StoreResult<'a, Vec<ResourceId>> {
+        self.refuse()
+    }
+
     fn health(&self) -> Result<(), StoreError> {
         Err(self.refusal())
     }
@@ -185,7 +189,7 @@ impl RecallStore for UnavailableStore {
         self.refuse()
     }
 
-    fn index_version(&self) -> u64 {
+    fn index_version(&self, _: &ResourceId) -> u64 {
         0
     }
 }

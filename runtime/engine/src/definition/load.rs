@@ -11,7 +11,7 @@ use toml::de::DeValue;
 use super::agent::{Definition, ModelChoice, ModelTable, OnDisconnect, OnProcessorError, ToolSettings, fingerprint_of};
 use super::keys::{AGENT, TOOL_SETTINGS};
 use super::load_memory::{check_working_memory, memory_of};
-use super::orchestration::{check_orchestration, orchestration_of};
+use super::orchestration::{check_orchestration, orchestration_of, stage_agents};
 use super::positions::{Positions, SettingsPositions};
 use super::problem::{Problem, keep_first};
 use super::suggest::suggest;
@@ -77,12 +77,15 @@ pub fn load_agent(file: &str, bytes: &[u8], instructions: &dyn Instructions) -> 
     let mut checker = Checker::new(file, &text, &AGENT, &mut parsed);
     checker.check(&parsed.root);
     let root = View(parsed.root.get_ref());
-    let positions = positions(file, &text, root);
+    let mut positions = positions(file, &text, root);
     let words = instructions_of(root, &mut checker, instructions, parsed.incomplete);
     unused_settings(root, &mut checker);
     check_working_memory(root, &mut checker);
     check_orchestration(root, &mut checker);
-    let definition = if checker.is_clean() { words.and_then(|words| build(root, file, &text, words)) } else { None };
+    let definition = if checker.is_clean() { words.and_then(|words| whole(root, file, &text, words)) } else { None };
+    if definition.is_none() && !parsed.incomplete {
+        positions.broken = broken(root, file, &text).map(Arc::new);
+    }
     let mut problems = checker.problems;
     problems.sort_by_key(|problem| (problem.line, problem.column));
     keep_first(&mut problems, file);
@@ -209,16 +212,17 @@ fn positions(file: &str, text: &str, root: View<'_, '_>) -> Positions {
         working_schema: working.and_then(|working| working.span("schema")),
         output_schema: root.key_span("output_schema"),
         tools: spans("tools"),
-        agents: spans("agents"),
+        agents: legal_agents(root).map(|(_, span)| span).collect(),
         stages: stage_agents(root),
         processors: spans("processors"),
         tool_settings: root.table("tool_settings").map(settings_positions).unwrap_or_default(),
+        broken: None,
     }
 }
 
-fn stage_agents(root: View<'_, '_>) -> Vec<std::ops::Range<usize>> {
-    let stages = root.table("orchestration").map(|table| table.tables("stages")).unwrap_or_default();
-    stages.into_iter().map(|(stage, whole)| stage.span("agent").unwrap_or(whole)).collect()
+/// The agents it names; an id that is none is a problem of the file.
+fn legal_agents<'m>(root: View<'m, '_>) -> impl Iterator<Item = (AgentId, std::ops::Range<usize>)> + 'm {
+    root.texts("agents").into_iter().filter_map(|(name, span)| Some((AgentId::new(name).ok()?, span)))
 }
 
 fn settings_positions(settings: View<'_, '_>) -> Vec<SettingsPositions> {
@@ -235,18 +239,40 @@ fn keys_of(table: &toml::de::DeTable<'_>) -> Vec<(String, std::ops::Range<usize>
 }
 
 /// Only of a tree without errors; `None` would be a hole in the checker, never a person's mistake.
-fn build(root: View<'_, '_>, file: &str, text: &str, words: Words) -> Option<Definition> {
+fn whole(root: View<'_, '_>, file: &str, text: &str, words: Words) -> Option<Definition> {
     let id = AgentId::new(root.text("id")?).ok()?;
-    Some(Definition {
+    let resource = ResourceId::new(root.text("resource").unwrap_or(DEFAULT_RESOURCE)).ok()?;
+    Some(build(root, id, resource, model_of(root)?, file, text, words))
+}
+
+/// Of a tree with errors; what was refused is left out. Only its names mean anything.
+fn broken(root: View<'_, '_>, file: &str, text: &str) -> Option<Definition> {
+    let id = root.text("id").and_then(|id| AgentId::new(id).ok());
+    let id = id.map_or_else(|| AgentId::new("nameless"), Ok).ok()?;
+    let resource = ResourceId::new(DEFAULT_RESOURCE).ok()?;
+    let words = Words { text: String::new(), file: None };
+    Some(build(root, id, resource, model_of(root).unwrap_or_default(), file, text, words))
+}
+
+fn build(
+    root: View<'_, '_>,
+    id: AgentId,
+    resource: ResourceId,
+    model: Vec<ModelChoice>,
+    file: &str,
+    text: &str,
+    words: Words,
+) -> Definition {
+    Definition {
         name: root.text("name").map_or_else(|| id.to_string(), str::to_owned),
         description: root.text("description").unwrap_or_default().to_owned(),
-        model: model_of(root)?,
+        model,
         model_settings: root.table("model_settings").map(settings_of).unwrap_or_default(),
         memory: memory_of(root),
-        resource: ResourceId::new(root.text("resource").unwrap_or(DEFAULT_RESOURCE)).ok()?,
+        resource,
         tools: root.texts("tools").into_iter().map(|(name, _)| name.to_owned()).collect(),
         tool_settings: root.table("tool_settings").map(tool_settings_of).unwrap_or_default(),
-        agents: root.texts("agents").into_iter().filter_map(|(name, _)| AgentId::new(name).ok()).collect(),
+        agents: legal_agents(root).map(|(id, _)| id).collect(),
         orchestration: orchestration_of(root),
         processors: root.texts("processors").into_iter().map(|(name, _)| name.to_owned()).collect(),
         on_processor_error: match root.text("on_processor_error") {
@@ -264,7 +290,7 @@ fn build(root: View<'_, '_>, file: &str, text: &str, words: Words) -> Option<Def
         instructions: words.text,
         file: file.to_owned(),
         id,
-    })
+    }
 }
 
 /// The owner of threads that nobody owns.

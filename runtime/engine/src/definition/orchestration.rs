@@ -74,18 +74,26 @@ impl Stage {
 /// The orchestration of a checked tree, if any.
 pub(super) fn orchestration_of(root: View<'_, '_>) -> Option<Orchestration> {
     let table = root.table("orchestration")?;
-    let stage = |stage: View<'_, '_>| {
-        Some(Stage { role: stage.text("role")?.to_owned(), agent: AgentId::new(stage.text("agent")?).ok()? })
-    };
     Some(Orchestration {
         pattern: match table.text("pattern")? {
             "parallel" => Pattern::Parallel,
             "pipeline" => Pattern::Pipeline,
             _ => Pattern::Delegate,
         },
-        stages: table.tables("stages").into_iter().filter_map(|(one, _)| stage(one)).collect(),
+        stages: table.tables("stages").into_iter().filter_map(|(one, _)| stage_of(one)).collect(),
         stage_timeout: table.duration("stage_timeout").unwrap_or(STAGE_TIMEOUT),
     })
+}
+
+fn stage_of(stage: View<'_, '_>) -> Option<Stage> {
+    Some(Stage { role: stage.text("role")?.to_owned(), agent: AgentId::new(stage.text("agent")?).ok()? })
+}
+
+/// Where the agents of the stages stand, in the order of [`Orchestration::stages`].
+pub(super) fn stage_agents(root: View<'_, '_>) -> Vec<std::ops::Range<usize>> {
+    let stages = root.table("orchestration").map(|table| table.tables("stages")).unwrap_or_default();
+    let named = stages.into_iter().filter(|(stage, _)| stage_of(*stage).is_some());
+    named.map(|(stage, whole)| stage.span("agent").unwrap_or(whole)).collect()
 }
 
 /// What the shape of the keys cannot say.

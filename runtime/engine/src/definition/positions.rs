@@ -3,10 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::agent::Definition;
 use super::problem::Problem;
 
 /// The places of names in an agent's file; beside the definition, since a place is not part of what it says.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Positions {
     /// The file, relative to the root.
     pub file: Arc<str>,
@@ -34,6 +35,9 @@ pub struct Positions {
     pub processors: Vec<Range<usize>>,
     /// In the order of `Definition::tool_settings`.
     pub tool_settings: Vec<SettingsPositions>,
+    /// Of a file with errors that could be read to its end: what it says all the same, so that its names are looked up
+    /// in the same pass. It never serves.
+    pub broken: Option<Arc<Definition>>,
 }
 
 /// The places in one `[tool_settings."name"]`.

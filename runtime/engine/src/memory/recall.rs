@@ -23,6 +23,7 @@ pub use cache::{DEFAULT_BUDGET, VectorCache};
 pub use gather::{Found, Gathered, Why, gather};
 pub use index::{AfterTurn, Indexer};
 pub use search::{Hit, Question, Recall, Searched};
+pub use shelf::held_bytes;
 
 /// The space of entries that have words and no vector: no embedder could be used.
 pub const WORDS_ONLY: &str = "words";

@@ -25,6 +25,20 @@ pub struct BoundModel {
     pub model: String,
 }
 
+impl BoundModel {
+    /// Whether people see another name than the provider's: an alias whose text came from a variable.
+    #[must_use]
+    pub fn is_hidden(&self) -> bool {
+        !self.name.ends_with(&self.model)
+    }
+
+    /// The provider's own name of the model where people may see it, else the alias.
+    #[must_use]
+    pub fn shown(&self) -> &str {
+        if self.is_hidden() { &self.name } else { &self.model }
+    }
+}
+
 /// Why a name stands for nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NameFault {

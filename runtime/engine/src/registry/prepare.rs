@@ -8,7 +8,7 @@ use super::catalog::Catalog;
 use super::cycles::cycles;
 use super::diff::{Change, diff};
 use super::remote;
-use super::resolve::{Resolved, Roll, resolve};
+use super::resolve::{NOWHERE_TO_WAIT, Resolved, Roll, resolve};
 use super::snapshot::{Agent, AgentState, Entry, Refusal, Snapshot};
 use crate::definition::{Definition, Positions, Problem};
 use crate::memory::{FactoryError, Memory, MemoryFactory};
@@ -86,14 +86,34 @@ pub fn check_names(catalog: &Catalog, candidates: &[Candidate]) -> Vec<Problem> 
     let roll = roll_of(candidates, &empty);
     let mut problems: Vec<Problem> = cycles(candidates).into_values().collect();
     for candidate in candidates {
-        let Some(definition) = &candidate.definition else { continue };
-        let found = match resolve(definition, &candidate.positions, catalog, &roll) {
-            Ok(resolved) => resolved.warnings,
-            Err(found) => found,
+        let found = match &candidate.definition {
+            Some(definition) => names(definition, &candidate.positions, catalog, &roll),
+            None => names_of_broken(&candidate.positions, &candidate.problems, catalog, &roll),
         };
         problems.extend(found.into_iter().map(|problem| problem.of(candidate.id.as_str())));
     }
     problems
+}
+
+fn names(definition: &Definition, positions: &Positions, catalog: &Catalog, roll: &Roll) -> Vec<Problem> {
+    match resolve(definition, positions, catalog, roll) {
+        Ok(resolved) => resolved.warnings,
+        Err(found) => found,
+    }
+}
+
+/// The same for a file with errors, as far as it could be read; what follows from an error it has already is left out.
+fn names_of_broken(positions: &Positions, known: &[Problem], catalog: &Catalog, roll: &Roll) -> Vec<Problem> {
+    let Some(definition) = &positions.broken else { return Vec::new() };
+    let mut found = names(definition, positions, catalog, roll);
+    let blamed = |problem: &Problem| {
+        let Some(span) = &problem.span else { return false };
+        let mut places = known.iter().filter(|known| known.is_error()).filter_map(|known| known.span.as_ref());
+        places.any(|place| place.start < span.end && span.start < place.end)
+    };
+    // Its memory may be what could not be read.
+    found.retain(|problem| problem.code != NOWHERE_TO_WAIT && !blamed(problem));
+    found
 }
 
 /// What one pass over the candidates needs.
@@ -116,16 +136,26 @@ impl Assembler<'_> {
         if gone {
             return entry;
         }
+        if definition.is_none() {
+            let found = names_of_broken(&positions, &entry.problems, self.catalog, &self.roll);
+            entry.problems.extend(found.into_iter().map(|problem| problem.of(entry.id.as_str())));
+        }
+        entry.pinned = pinned.as_ref().map(|pinned| pinned.fingerprint.clone());
+        let says = definition.as_ref().or(positions.broken.as_ref().filter(|_| pinned.is_some()));
+        let switched_off = match says {
+            Some(says) => !says.enabled,
+            // What somebody switched off does not come back because its file broke.
+            None => self.was_disabled(&entry.id),
+        };
+        if switched_off {
+            return Entry { state: AgentState::Disabled, ..entry };
+        }
         if let Some(pinned) = pinned {
-            entry.pinned = Some(pinned.fingerprint.clone());
             let nowhere = Positions { file: entry.file.as_str().into(), ..Positions::default() };
             return self.served(entry, &pinned, &nowhere, before);
         }
         match definition {
-            Some(definition) if !definition.enabled => Entry { state: AgentState::Disabled, ..entry },
             Some(definition) => self.served(entry, &definition, &positions, before),
-            // What somebody switched off does not come back because its file broke.
-            None if self.was_disabled(&entry.id) => Entry { state: AgentState::Disabled, ..entry },
             None => self.fallen_back(entry, before, last_good),
         }
     }

@@ -22,6 +22,8 @@ use crate::tool::{Compiled, ToolBox, Unbound, Validator};
 pub const TOOL_TIMEOUT: Duration = Duration::from_secs(60);
 /// The embedder when the definition names none, unless the catalog's source knows better.
 pub const DEFAULT_EMBEDDER: &str = "local";
+/// Code of the problem that calls cannot wait for approval.
+pub(super) const NOWHERE_TO_WAIT: &str = "approval_without_memory";
 /// A sub-agent is bounded by the turn's own deadline.
 const AGENT_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
@@ -274,7 +276,7 @@ fn unknown_tool(name: &str, positions: &Positions, span: Option<std::ops::Range<
 fn nowhere_to_wait(tool: &str, positions: &Positions) -> Problem {
     let message =
         format!("calls of `{tool}` can wait for approval only in a stored conversation, and the agent has no memory");
-    let problem = positions.error("approval_without_memory", positions.setting(tool, "approval"), message);
+    let problem = positions.error(NOWHERE_TO_WAIT, positions.setting(tool, "approval"), message);
     problem.help("add `memory = \"create_memory\"`, or take `approval` out")
 }
 

@@ -110,6 +110,24 @@ pub struct Metrics {
     reload_seconds: Histogram,
     factory_calls: Family<OfAgent, Counter>,
     generation: Gauge,
+    vector_cache_bytes: Gauge,
+    uncached_recalls: Counter,
+    uncached_seen: AtomicU64,
+}
+
+/// What others count, as it stands when the text is asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Readings {
+    /// Turns under way.
+    pub turns_running: usize,
+    /// Spans dropped or not written so far.
+    pub observations_lost: u64,
+    /// Bytes of vectors held.
+    pub vector_cache_bytes: usize,
+    /// Searches so far whose owner has more vectors than may be held.
+    pub uncached_recalls: u64,
+    /// What exporters took and lost so far.
+    pub exported: Vec<Exported>,
 }
 
 impl Default for Metrics {
@@ -134,6 +152,9 @@ impl Default for Metrics {
             reload_seconds: histogram(),
             factory_calls: Family::default(),
             generation: Gauge::default(),
+            vector_cache_bytes: Gauge::default(),
+            uncached_recalls: Counter::default(),
+            uncached_seen: AtomicU64::new(0),
         };
         metrics.register();
         metrics
@@ -164,6 +185,9 @@ impl Metrics {
         registry.register("reload_seconds", "Time from reading files to publishing", self.reload_seconds.clone());
         registry.register("memory_factory_calls", "Calls of memory factories", self.factory_calls.clone());
         registry.register("registry_generation", "The generation served", self.generation.clone());
+        registry.register("vector_cache_bytes", "Vectors held in memory", self.vector_cache_bytes.clone());
+        let help = "Searches of owners whose vectors do not fit into the cache: all were read from the database";
+        registry.register("uncached_recalls", help, self.uncached_recalls.clone());
     }
 
     /// A turn came to its end.
@@ -247,11 +271,17 @@ impl Metrics {
 
     /// Everything in OpenMetrics text.
     #[must_use]
-    pub fn text(&self, turns_running: usize, observations_lost: u64, exported: &[Exported]) -> String {
-        self.turns_running.set(i64::try_from(turns_running).unwrap_or(i64::MAX));
-        let seen = self.lost_seen.swap(observations_lost, Ordering::Relaxed);
-        self.observations_lost.inc_by(observations_lost.saturating_sub(seen));
-        for Exported { name, taken, lost } in exported {
+    pub fn text(&self, now: &Readings) -> String {
+        let gauge = |value: usize| i64::try_from(value).unwrap_or(i64::MAX);
+        self.turns_running.set(gauge(now.turns_running));
+        self.vector_cache_bytes.set(gauge(now.vector_cache_bytes));
+        for (counter, seen, value) in [
+            (&self.observations_lost, &self.lost_seen, now.observations_lost),
+            (&self.uncached_recalls, &self.uncached_seen, now.uncached_recalls),
+        ] {
+            counter.inc_by(value.saturating_sub(seen.swap(value, Ordering::Relaxed)));
+        }
+        for Exported { name, taken, lost } in &now.exported {
             for (outcome, count) in [("taken", taken), ("lost", lost)] {
                 let label = OfExporter { exporter: name.clone(), outcome };
                 self.exporter_spans.get_or_create(&label).inner().store(*count, Ordering::Relaxed);

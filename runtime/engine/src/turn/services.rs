@@ -15,7 +15,7 @@ use super::lock::ThreadLocks;
 use super::running::{Place, Running};
 use crate::memory::recall::{Indexer, Recall};
 use crate::memory::transcript::ResultCap;
-use crate::trace::{Metrics, Recorder, TraceContext};
+use crate::trace::{Metrics, Readings, Recorder, TraceContext};
 
 /// Bounds of all turns together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,9 +98,13 @@ impl Services {
     #[must_use]
     pub fn metrics_text(&self) -> String {
         let recorder = self.recorder.as_ref();
-        let lost = recorder.map_or(0, |recorder| recorder.lost());
-        let exported = recorder.map_or_else(Vec::new, |recorder| recorder.exported());
-        self.metrics.text(self.turns_running(), lost, &exported)
+        self.metrics.text(&Readings {
+            turns_running: self.turns_running(),
+            observations_lost: recorder.map_or(0, |recorder| recorder.lost()),
+            vector_cache_bytes: self.recall.cache.bytes(),
+            uncached_recalls: self.recall.cache.uncached(),
+            exported: recorder.map_or_else(Vec::new, |recorder| recorder.exported()),
+        })
     }
 
     /// The bounds now.

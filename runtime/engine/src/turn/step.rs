@@ -47,9 +47,9 @@ async fn open(
     for bound in &agent.models {
         let asked = Instant::now();
         answer.asked(&bound.name, turn.services.clock.now(), said);
-        let mut span = trace.open("chat", &bound.model);
+        let mut span = trace.open("chat", bound.shown());
         span.set("gen_ai.provider.name", bound.provider.name());
-        span.set("gen_ai.request.model", bound.model.as_str());
+        span.set("gen_ai.request.model", bound.shown());
         let completion = context.completion(&turn.request, &bound.model, said, turn.cap());
         let attempts = Arc::clone(&completion.attempts);
         let begun = first_delta(bound, completion).await;
@@ -189,7 +189,7 @@ async fn read(turn: &Turn, answer: &mut Answer, begun: &mut Begun) -> Result<(St
     let mut delta = std::mem::replace(&mut begun.delta, Delta::Text(String::new()));
     loop {
         if let Delta::End { reason, usage, model } = delta {
-            if let Some(model) = model {
+            if let Some(model) = model.filter(|_| !begun.bound.is_hidden()) {
                 begun.span.set("gen_ai.response.model", model);
             }
             let rest = pieces.end(turn).await.map_err(Broken::Processor)?;

@@ -41,6 +41,10 @@ impl ModelSource for Models {
             ModelChoice::Named(name) if name == "nobody/x" => {
                 Err(NameFault { code: "unknown_provider", message: "unknown provider `nobody`".into(), help: None })
             }
+            // An alias whose text came from a variable.
+            ModelChoice::Named(name) if name == "quiet" => {
+                Ok(BoundModel { name: name.clone(), provider: self.0.clone(), model: "hush/1".into() })
+            }
             _ => Ok(BoundModel { name: "stub/echo".into(), provider: self.0.clone(), model: "echo".into() }),
         }
     }

@@ -14,6 +14,7 @@ mod pay;
 mod processors;
 mod recall;
 mod registry;
+mod rounds;
 mod servers;
 mod stored;
 mod subagents;

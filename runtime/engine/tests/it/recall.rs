@@ -317,6 +317,33 @@ async fn catching_up_ends_whatever_is_stored() {
     assert!(!say(&world, "c", "operator ORCHID").await.contains("operator ORCHID\n"));
 }
 
+/// An owner whose messages were all indexed gets more of them past any turn with recall: from an import, over REST, of
+/// another process, or by an agent without recall. The next turn makes up for it.
+#[tokio::test]
+async fn what_came_past_recall_is_indexed_with_the_next_turn() {
+    let plain = "id = \"plain\"\ninstructions = \"x\"\nmemory = \"create_memory\"\nresource = \"shop\"\n";
+    let world = World::new(&[&clerk("top_k = 1\nmessage_range = { before = 0, after = 0 }"), plain]);
+    say(&world, "a", "hello").await;
+    world.store.create_thread(&key("saved"), NewThread::default()).await.unwrap();
+    let row = |n: usize| Message {
+        id: MessageId::new(format!("m{n}")).unwrap(),
+        role: Role::User,
+        parts: vec![Part::text(if n == 0 { "the locker word is ORCHID".to_owned() } else { format!("line {n}") })],
+        created_at: world.clock.now(),
+        status: MessageStatus::Complete,
+        origin: None,
+        metadata: serde_json::Map::new(),
+    };
+    world.store.append(&key("saved"), (0..40).map(row).collect()).await.unwrap();
+    all(start(&world.services, world.request("plain", "b", &[(Role::User, "the gate word is TULIP")])).unwrap()).await;
+    let shop = ResourceId::new("shop").unwrap();
+    assert_eq!(world.store.unindexed(&shop, "words-1/64", 100).await.unwrap().len(), 42);
+    say(&world, "c", "hello again").await;
+    assert!(world.store.unindexed(&shop, "words-1/64", 100).await.unwrap().is_empty());
+    assert!(say(&world, "d", "what is the locker word?").await.contains("the locker word is ORCHID"));
+    assert!(say(&world, "e", "what is the gate word?").await.contains("the gate word is TULIP"));
+}
+
 #[tokio::test]
 async fn the_feed_record_says_what_the_budget_left_out_and_which_memory_was_shown() {
     let file = "id = \"clerk\"\ninstructions = \"x\"\nresource = \"shop\"\n[memory]\nfactory = \"create_memory\"\n\

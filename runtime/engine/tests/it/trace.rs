@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use roster_model::provider::{Circuit, ProviderError, ProviderErrorKind};
+use roster_model::provider::{Circuit, Delta, ProviderError, ProviderErrorKind, StopReason, Usage};
 use serde_json::Value;
 
 use crate::double::{CLERK, Say, World, all, calls, names, text};
@@ -30,6 +30,24 @@ async fn a_turn_is_a_tree_of_spans() {
     assert_eq!(root.attributes["roster.generation"], 1);
     assert_eq!(root.attributes["roster.fingerprint"], agent.definition.fingerprint.as_str());
     assert!(!spans.iter().any(|span| Value::Object(span.attributes.clone()).to_string().contains("Be brief")));
+}
+
+/// Neither the trace nor the counters say what a variable in an alias holds; the model is asked by its own name.
+#[tokio::test]
+async fn a_model_that_came_from_a_variable_is_traced_by_its_alias() {
+    let world = World::new(&[&format!("{CLERK}model = \"quiet\"\n")]);
+    let usage = Usage { output_tokens: Some(1), ..Usage::default() };
+    let last = Delta::End { reason: StopReason::Stop, usage, model: Some("hush/1".into()) };
+    world.model.say(vec![Say::Delta(Delta::Text("hi".into())), Say::Delta(last)]);
+    world.model.say(vec![Say::Fail(ProviderError::new(ProviderErrorKind::Auth, "401"))]);
+    all(world.ask("t", "hi")).await;
+    all(world.ask("t", "hi")).await;
+    flush(&world).await;
+    let spans = world.observed.spans.lock().unwrap().clone();
+    assert_eq!(spans.iter().filter(|span| span.name == "chat quiet").count(), 2);
+    assert!(spans.iter().all(|span| !format!("{span:?}").contains("hush")), "{spans:?}");
+    assert!(!world.services.metrics_text().contains("hush"));
+    assert_eq!(world.model.asked.lock().unwrap()[0].model, "hush/1");
 }
 
 #[tokio::test]

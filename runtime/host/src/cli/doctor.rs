@@ -44,7 +44,9 @@ pub(super) fn run(root: Option<&Path>) -> Result<Exit, HostError> {
     failed |= tell(&configuration(&project))?;
     let sessions = project.root.join(&config.storage.sessions);
     failed |= tell(&databases::folder(&sessions))?;
-    failed |= tell(&databases::sessions(&sessions))?;
+    for finding in databases::sessions(&sessions, config.limits.vector_cache) {
+        failed |= tell(&finding)?;
+    }
     failed |= tell(&databases::observability(&project.root.join(&config.storage.observability)))?;
     for provider in &config.providers {
         failed |= tell(&key(provider))?;

@@ -31,14 +31,19 @@ fn list(project: &Project) -> Result<Exit, HostError> {
     let weights = project.root.join(LOCAL_WEIGHTS);
     let local = match is_imported(&weights) {
         true => format!("weights in {LOCAL_WEIGHTS}, {}", size_of(&weights)),
-        false => format!("no weights; {HINT}"),
+        false => "no weights yet; these get them:".to_owned(),
     };
     let mut text = line("EMBEDDER", "WHAT IT IS");
     text.push_str(&line("hash", "built in; compares letters and words"));
     text.push_str(&line("local", &format!("compares by meaning in 16 languages; {local}")));
+    if !is_imported(&weights) {
+        // The commands of the hint, each on a line that can be copied.
+        HINT.split('`').skip(1).step_by(2).for_each(|command| text.push_str(&line("", &format!("  {command}"))));
+    }
     text.push_str(&line("ALIAS", "MODEL"));
-    for (alias, model) in project.config()?.models.aliases() {
-        text.push_str(&line(alias, &model.to_string()));
+    let models = &project.config()?.models;
+    for (alias, model) in models.aliases() {
+        text.push_str(&line(alias, &models.shown(alias, model)));
     }
     output::print(text)?;
     Ok(Exit::Good)

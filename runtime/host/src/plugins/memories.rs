@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use roster_abi::contract::kind;
-use roster_engine::definition::MemoryConfig;
+use roster_engine::definition::{MemoryConfig, suggest};
 use roster_engine::memory::{FactoryError, Keeps, Memory, MemoryFactory};
 use roster_engine::registry::{FactorySource, NameFault};
 use roster_model::housekeeping::SessionStore;
@@ -89,7 +89,10 @@ impl FactorySource for Factories {
             return Err(NameFault {
                 code: "unknown_factory",
                 message: format!("unknown memory factory `{name}`"),
-                help: Some(format!("write `{OWN}`, or `plugin:factory` for a plugin's")),
+                help: Some(match suggest(name, [OWN].into_iter()) {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => format!("write `{OWN}`, or `plugin:factory` for a plugin's"),
+                }),
             });
         };
         if !self.keys.iter().any(|known| known == key) {

@@ -109,16 +109,19 @@ impl World {
 fn of_text(line: &Line, text: &Text) -> Candidate {
     let Text { definition, positions, problems, .. } = text;
     let mut found: Vec<Problem> = problems.clone();
-    let mut definition = definition.clone();
+    let (mut definition, mut positions) = (definition.clone(), Arc::clone(positions));
     if let Some(problem) = of_another(line, text) {
         found.push(problem);
-        definition = None;
+        if let Some(other) = definition.take() {
+            // Its names are looked up all the same.
+            positions = Arc::new(Positions { broken: Some(other), ..Positions::clone(&positions) });
+        }
     }
     for problem in &mut found {
         problem.agent = Some(line.id.to_string());
     }
     found.extend(line.problems.iter().cloned());
-    let candidate = Candidate::new(line.id.clone(), line.file.clone(), definition, Arc::clone(positions));
+    let candidate = Candidate::new(line.id.clone(), line.file.clone(), definition, positions);
     Candidate { problems: found, ..candidate }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use roster_engine::definition::{Definition, Positions};
-use roster_engine::registry::{Candidate, ControlError, Snapshot, check_names};
+use roster_engine::registry::{AgentState, Candidate, ControlError, Entry, Snapshot, check_names};
 use roster_model::id::AgentId;
 use roster_model::ledger::{LedgerEntry, Version};
 use roster_model::storage::{StoreError, StoreErrorKind};
@@ -40,7 +40,7 @@ impl Reloader {
         let entry = prepared.entries.iter().find(|entry| entry.id == *agent);
         let serves = entry.and_then(|entry| entry.agent.as_ref());
         if serves.is_none_or(|serves| serves.definition.fingerprint != version.fingerprint) {
-            let reason = entry.and_then(|entry| entry.problems.last()).map(|problem| problem.message.clone());
+            let reason = entry.and_then(why_not);
             let older = before.as_ref().map(|before| before.fingerprint.clone());
             match before {
                 Some(before) => drop(self.past.pins.insert(agent.clone(), before)),
@@ -102,6 +102,14 @@ impl Reloader {
             fingerprint,
             keys: Vec::new(),
         }
+    }
+}
+
+/// Why an entry does not serve the version it was pinned to.
+fn why_not(entry: &Entry) -> Option<String> {
+    match entry.state {
+        AgentState::Disabled => Some("the agent is disabled by `enabled = false` in its file".to_owned()),
+        _ => entry.problems.last().map(|problem| problem.message.clone()),
     }
 }
 

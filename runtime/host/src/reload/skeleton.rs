@@ -44,8 +44,11 @@ fn spans(positions: &mut Positions) -> Vec<&mut Range<usize>> {
     spans.extend(&mut positions.memory_factory);
     spans.extend(&mut positions.embedder);
     spans.extend(&mut positions.working_schema);
+    spans.extend(&mut positions.output_schema);
     spans.extend(&mut positions.tools);
     spans.extend(&mut positions.agents);
+    spans.extend(&mut positions.stages);
+    spans.extend(&mut positions.processors);
     for settings in &mut positions.tool_settings {
         spans.push(&mut settings.span);
         spans.extend(settings.keys.iter_mut().map(|(_, span)| span));

@@ -69,6 +69,64 @@ async fn ten_broken_ways_are_shown_at_once_with_their_places() {
     roster.terminate().await;
 }
 
+/// One pass is enough to mend a file: names are looked up beside the errors of its form, and nothing is blamed twice.
+#[tokio::test]
+async fn names_are_checked_in_files_that_have_other_errors_too() {
+    let project = Project::new().keeper();
+    let lines = [
+        "id = \"mixed\"",
+        "instructions = \"x\"",
+        "max_steps = \"three\"",
+        "model = \"nobody/x\"",
+        "tools = [\"get_tiem\", \"get_time\", 7, \"get_wether\"]",
+        "agents = [\"Not Legal\", \"keepr\"]",
+        "[memory]",
+        "factory = \"create_memroy\"",
+        "last_messages = -1",
+        "[tool_settings.get_time]",
+        "approval = \"always\"",
+        "[orchestration]",
+        "pattern = \"parallel\"",
+        "stages = [{ role = \"a\" }, { role = \"b\", agent = \"keepr\" }]",
+    ];
+    project.write("agents/mixed.toml", lines.join("\n"));
+    project.write("agents/other.toml", "id = \"another\"\ninstructions = \"x\"\ntools = [\"get_tiem\"]\n");
+    for id in ["mixed", "other"] {
+        project.register(id, &format!("{id}.toml"));
+    }
+    let output = run(&project, &["check", "--format", "json"]).await;
+    let problems: Vec<Value> = serde_json::from_str(&output.stdout).expect("JSON");
+    let of = |file: &str| -> Vec<(u64, u64, String)> {
+        let errors = problems.iter().filter(|problem| problem["file"] == file);
+        let place = |problem: &Value, key: &str| problem[key].as_u64().unwrap_or(0);
+        errors
+            .map(|one| (place(one, "line"), place(one, "column"), one["code"].as_str().expect("code").to_owned()))
+            .collect()
+    };
+    let found = of("agents/mixed.toml");
+    let at = |line, column, code: &str| {
+        assert!(found.contains(&(line, column, code.to_owned())), "{line}:{column} {code} not in {found:#?}");
+    };
+    at(3, 13, "wrong_type");
+    at(4, 9, "unknown_provider");
+    at(5, 10, "unknown_tool");
+    at(5, 34, "wrong_type");
+    at(5, 37, "unknown_tool");
+    at(6, 11, "bad_id");
+    at(6, 24, "unknown_agent");
+    at(8, 11, "unknown_factory");
+    at(9, 17, "out_of_range");
+    at(14, 11, "missing_key");
+    let other = of("agents/other.toml");
+    assert_eq!(other.iter().map(|(line, column, _)| (*line, *column)).collect::<Vec<_>>(), [(1, 6), (3, 10)]);
+
+    let roster = Roster::serve(&project).await;
+    let (_, registry) = get(&format!("{}/admin/registry", roster.studio)).await;
+    let mixed = &registry["agents"][1];
+    assert_eq!(mixed["problems"].as_array().map(Vec::len), Some(found.len()), "the same while serving: {mixed:#}");
+    roster.terminate().await;
+}
+
 #[tokio::test]
 async fn warnings_alone_are_good_unless_strict() {
     let project = Project::new().keeper();

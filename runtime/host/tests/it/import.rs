@@ -6,7 +6,7 @@ use std::path::Path;
 use roster_testkit::scripted::ScriptedServer;
 use serde_json::{Value, json};
 
-use crate::http::{chat, get, messages, question};
+use crate::http::{chat, get, messages, question, until};
 use crate::project::Project;
 use crate::roster::{Roster, run};
 
@@ -58,6 +58,39 @@ async fn threads_of_mastra_go_on_here_while_a_runtime_serves() {
     let again = run(&project, &["import", "mastra", "mastra.db", "--format", "json"]).await;
     let told: Value = serde_json::from_str(&again.stdout).expect("JSON");
     assert_eq!(told["messages"], json!({"new": 0, "there": 8, "leftOut": 0}), "{told}");
+    roster.terminate().await;
+}
+
+/// Whatever was indexed of an owner before: what was imported follows in the background of its next turn.
+#[tokio::test]
+async fn what_was_imported_is_found_by_recall_after_the_owners_next_turn() {
+    let server = ScriptedServer::start().await;
+    let recall = "instructions = \"x\"\n[memory]\nfactory = \"create_memory\"\nlast_messages = false\n\
+                  [memory.semantic_recall]\nembedder = \"hash\"\ntop_k = 1\nmessage_range = 0";
+    let project = Project::scripted(&server).agent("keeper", recall);
+    given(&project);
+    let roster = Roster::serve(&project).await;
+    let say = async |thread: &str, words: &str| {
+        let mut body = question("keeper", thread, words);
+        body["resource"] = json!("user:ada");
+        chat(&roster, &body).await.done();
+    };
+    say("before", "hello").await;
+    let found = async |words: &str| {
+        let query = format!("agentId=keeper&resourceId=user:ada&searchQuery={words}&limit=1");
+        let (_, found) = get(&format!("{}/api/memory/search?{query}", roster.studio)).await;
+        (found["searchType"].clone(), found["results"][0]["threadId"].clone())
+    };
+    until("the first turn is indexed", async || found("hello").await.1 == "before").await;
+    let output = run(&project, &["import", "mastra", "mastra.db"]).await;
+    assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
+    say("after", "hello again").await;
+    until("what was imported is indexed", async || found("Darjeeling").await == (json!("semantic"), json!("tea")))
+        .await;
+    server.clear_requests();
+    say("later", "Which Darjeeling tea was it?").await;
+    let prompt = server.requests()[0].messages().iter().map(Value::to_string).collect::<String>();
+    assert!(prompt.contains("Which tea?"), "{prompt}");
     roster.terminate().await;
 }
 

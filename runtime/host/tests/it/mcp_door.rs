@@ -221,6 +221,14 @@ async fn the_door_is_closed_to_nobodys_agents_foreign_pages_and_other_peoples_se
     assert_eq!(session.post(&body).await.status(), 404, "Ada's oldest has ended");
     assert_eq!(own.tools().await, ["keeper"], "Bob's is left alone");
 
+    let ada = Session::begin(&roster, Some("token-of-ada")).await;
+    ada.call(7, &json!({"prompt": "the locker word is ORCHID", "conversation_id": "c"})).await;
+    server.clear_requests();
+    let crossed = own.call(8, &json!({"prompt": "what is it?", "conversation_id": "c"})).await;
+    assert_eq!(crossed["result"]["structuredContent"]["answer"], "echo: what is it?", "{crossed}");
+    let told = format!("{:?}", server.requests()[0].messages());
+    assert!(!told.contains("ORCHID"), "an id of Ada's is a conversation of Bob's own: {told}");
+
     let page = session.client.get(&url).bearer_auth("token-of-ada").header("mcp-session-id", &session.id);
     let page = page.header("accept", "text/event-stream").header("origin", "https://evil.example");
     assert_eq!(page.send().await.expect("an answer").status(), 403, "a foreign page may not listen");

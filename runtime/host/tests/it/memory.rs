@@ -186,6 +186,16 @@ async fn weights_that_come_while_serving_are_taken_up() {
 }
 
 #[tokio::test]
+async fn what_a_variable_holds_is_no_alias_in_the_list() {
+    let project = Project::new().keeper();
+    project.write("config/runtime.toml", "[project]\n[models]\ndefault = \"demo/pro\"\nquiet = \"${QUIET_MODEL}\"\n");
+    let mut list = command(project.root(), &["models"]);
+    list.env("QUIET_MODEL", "demo/flash");
+    let shown = finish(list).await.stdout;
+    assert!(shown.contains("demo/pro") && shown.contains("quiet") && !shown.contains("demo/flash"), "{shown}");
+}
+
+#[tokio::test]
 async fn only_the_known_package_is_imported() {
     let project = Project::new();
     project.write("wheels/other.whl", "no wheel");

@@ -88,6 +88,20 @@ fn files_are_short() {
     assert!(long.is_empty(), "longer than {LONGEST_FILE} lines: {long:#?}");
 }
 
+/// The guide's list of faults names tests that are there.
+#[test]
+fn the_guide_names_tests_that_exist() {
+    let guide = fs::read_to_string(root().join("docs/testing.md")).expect("the guide");
+    let (_, list) = guide.split_once("### Known faults, and their tests").expect("the list");
+    let quoted = list.split('`').skip(1).step_by(2).filter(|text| !text.contains(' '));
+    let named: BTreeSet<&str> = quoted.collect();
+    assert!(named.len() > 20, "{named:?}");
+    let files = rust_files("runtime");
+    let there = |name: &str| files.iter().any(|(_, text)| text.contains(&format!("fn {name}(")));
+    let missing: Vec<&str> = named.into_iter().filter(|name| !there(name)).collect();
+    assert!(missing.is_empty(), "no such tests: {missing:?}");
+}
+
 /// Name and length of each function of a formatted file, signature and closing brace included.
 fn functions(text: &str) -> Vec<(String, usize)> {
     let lines: Vec<&str> = text.lines().collect();

@@ -99,6 +99,7 @@ async fn messages(
         offset: 0,
         limit: params.number("limit", 1, MOST)?.unwrap_or(MOST),
         before: before.clone(),
+        from: None,
     };
     let page = match app.store.messages(&key, query).await {
         Ok(page) => page,

@@ -1,6 +1,6 @@
 //! Copies of threads, forks included, and threads that change their owner.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::Extension;
@@ -9,7 +9,6 @@ use axum::response::Response;
 use http::StatusCode;
 use roster_model::housekeeping::{Copied, CopyRange};
 use roster_model::id::{MessageId, ResourceId, ThreadKey};
-use roster_model::message::StoredMessage;
 use roster_model::storage::{NewThread, StoreError, StoreErrorKind, Thread};
 use roster_model::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -62,16 +61,20 @@ struct Options {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Filter {
-    message_ids: Option<HashSet<String>>,
+    message_ids: Option<BTreeSet<String>>,
     start_date: Option<Timestamp>,
     end_date: Option<Timestamp>,
 }
 
-impl Filter {
-    fn takes(&self, id: &MessageId, at: Timestamp) -> bool {
-        self.message_ids.as_ref().is_none_or(|ids| ids.contains(id.as_str()))
-            && self.start_date.is_none_or(|start| at >= start)
-            && self.end_date.is_none_or(|end| at <= end)
+impl Options {
+    fn range(self) -> Result<CopyRange, ApiError> {
+        let until = self.until_message_id.as_deref().map(MessageId::new).transpose();
+        let until = until.map_err(|error| bad("options.untilMessageId", &error.to_string()))?;
+        let Filter { message_ids, start_date, end_date } = self.message_filter;
+        // What is no legal id is no message's.
+        let legal = |ids: BTreeSet<String>| ids.iter().filter_map(|id| MessageId::new(id).ok()).collect();
+        let only = message_ids.map(legal);
+        Ok(CopyRange { newest: self.message_limit, until, only, since: start_date, up_to: end_date })
     }
 }
 
@@ -83,7 +86,7 @@ struct Answer<'a> {
     message_id_map: Map<String, Value>,
     /// Messages of the clone that did not fit into the answer; its pages have them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    left_out: Option<usize>,
+    left_out: Option<u64>,
 }
 
 /// Bytes of cloned messages in an answer.
@@ -99,22 +102,20 @@ async fn copy(
     request::remembering(&app, &params)?;
     let asked = Asked::of(&params).or_body(request.resource_id.as_deref());
     let (owner, source) = owner::of_thread(&app, &identity, asked, thread).await.map_err(no_source)?;
-    let until = request.options.until_message_id.as_deref().map(MessageId::new).transpose();
-    let until = until.map_err(|error| bad("options.untilMessageId", &error.to_string()))?;
+    let range = request.options.range()?;
+    let forked = range.until.is_some();
     let target = thread_id(&app, request.new_thread_id.as_deref(), "newThreadId")?;
     let from = app.store.thread(&source).await?.ok_or_else(|| no_source(owner::no_thread()))?;
-    let range = CopyRange { newest: request.options.message_limit, until: until.clone() };
     let new = begin(&app, &from, request.title, request.metadata);
     let copied = app.store.copy_thread(&source, &target, new, range).await;
-    let copied = copied.map_err(|error| not_copied(error, until.is_some()))?;
-    let copied = filtered(&app, &owner, copied, &request.options.message_filter).await?;
+    let copied = copied.map_err(|error| not_copied(error, forked))?;
     let copied = marked(&app, copied).await?;
     let cloned_messages = told(&copied, &owner)?;
     let ids = copied.ids.iter().take(cloned_messages.len());
     Ok(json::ok(&Answer {
         thread: WireThread::new(&copied.thread, &owner.shown),
         message_id_map: ids.map(|(old, new)| (old.to_string(), new.as_str().into())).collect(),
-        left_out: Some(copied.messages.len() - cloned_messages.len()).filter(|left| *left > 0),
+        left_out: copied.thread.message_count.checked_sub(cloned_messages.len() as u64).filter(|left| *left > 0),
         cloned_messages,
     }))
 }
@@ -173,27 +174,9 @@ fn begin(app: &App, from: &Thread, title: Option<String>, metadata: Option<Map<S
     NewThread { agent: from.agent.clone(), parent: None, title, metadata: Some(metadata) }
 }
 
-/// Takes out of the copy what the filter leaves out.
-async fn filtered(app: &App, owner: &Owner, mut copied: Copied, filter: &Filter) -> Result<Copied, ApiError> {
-    let takes = |(old, row): (&(MessageId, MessageId), &StoredMessage)| filter.takes(&old.0, row.message.created_at);
-    let kept: Vec<bool> = copied.ids.iter().zip(&copied.messages).map(takes).collect();
-    if kept.iter().all(|kept| *kept) {
-        return Ok(copied);
-    }
-    let out = copied.messages.iter().zip(&kept).filter(|(_, kept)| !**kept);
-    let out = out.map(|(row, _)| row.message.id.clone()).collect();
-    let key = owner.key(copied.thread.key.thread.clone());
-    app.store.delete_messages(&key, out).await.map_err(unread)?;
-    let mut each = kept.iter();
-    copied.messages.retain(|_| each.next().copied().unwrap_or(true));
-    let mut each = kept.iter();
-    copied.ids.retain(|_| each.next().copied().unwrap_or(true));
-    Ok(copied)
-}
-
 /// Notes in the copy up to which message it was copied, known only now.
 async fn marked(app: &App, mut copied: Copied) -> Result<Copied, ApiError> {
-    let Some((last, _)) = copied.ids.last() else { return Ok(copied) };
+    let Some(last) = &copied.last else { return Ok(copied) };
     let clone = copied.thread.metadata.as_ref().and_then(|metadata| metadata.get("clone")).cloned();
     let Some(Value::Object(mut clone)) = clone else { return Ok(copied) };
     clone.insert("lastMessageId".to_owned(), last.as_str().into());

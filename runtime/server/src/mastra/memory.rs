@@ -12,6 +12,7 @@ use roster_model::storage::{
 };
 use serde_json::{Map, Value};
 
+use super::include;
 use super::owner::{self, Asked, Owner};
 use super::query::{self, MessageFilter, Paging};
 use super::wire::{MessageList, ThreadList, WireMessage, WireThread};
@@ -127,32 +128,45 @@ async fn messages(
     let paging = query::paging(&params, 40)?;
     let order = query::message_order(&params)?;
     let filter = query::filter(&params)?;
+    let wanted = include::read(&params)?;
     let (owner, key) = owner::of_thread(&app, &identity, Asked::of(&params), thread).await?;
     // Without an order the page is counted from the end, and its rows are listed oldest first.
     let direction = order.unwrap_or(Direction::Descending);
     let read = match filter {
         None => {
-            let query = MessageQuery { direction, offset: paging.offset(), limit: paging.limit(), before: None };
+            let query =
+                MessageQuery { direction, offset: paging.offset(), limit: paging.limit(), ..MessageQuery::default() };
             whole(&app, &key, query).await
         }
         Some(filter) => passing(&app, &key, direction, &filter, paging).await,
     };
-    let mut page = read.map_err(|error| match error.kind {
-        StoreErrorKind::NotFound => owner::no_thread(),
-        StoreErrorKind::Invalid => ApiError::invalid(error.message),
-        _ => error.into(),
-    })?;
-    if order.is_none() {
+    let mut page = read.map_err(unread)?;
+    let has_more = paging.has_more(page.rows.len(), page.total);
+    let found = include::find(&app, &owner, &key, &wanted).await.map_err(unread)?;
+    page.rows.extend(found.here);
+    page.rows.sort_by_key(|row| row.seq);
+    page.rows.dedup_by_key(|row| row.seq);
+    if order == Some(Direction::Descending) {
         page.rows.reverse();
     }
+    let here = page.rows.iter().map(|row| (&key.thread, row));
+    let all = here.chain(found.elsewhere.iter().map(|(thread, row)| (thread, row)));
     Ok(json::ok(&MessageList {
-        messages: page.rows.iter().map(|row| WireMessage::new(&row.message, &key.thread, &owner.shown)).collect(),
+        messages: all.map(|(thread, row)| WireMessage::new(&row.message, thread, &owner.shown)).collect(),
         total: page.total,
         page: paging.page,
         per_page: paging.per_page,
-        has_more: paging.has_more(page.rows.len(), page.total),
+        has_more,
         ui_messages: None,
     }))
+}
+
+fn unread(error: StoreError) -> ApiError {
+    match error.kind {
+        StoreErrorKind::NotFound => owner::no_thread(),
+        StoreErrorKind::Invalid => ApiError::invalid(error.message),
+        _ => error.into(),
+    }
 }
 
 /// Reads of one page: the store ends a read where it holds 8 MiB, and a page by number must not lose what follows.
@@ -188,7 +202,7 @@ async fn passing(
     paging: Paging,
 ) -> Result<Page<StoredMessage>, StoreError> {
     let mut found = Found::new(paging);
-    let mut query = MessageQuery { direction, offset: 0, limit: SLICE, before: None };
+    let mut query = MessageQuery { direction, offset: 0, limit: SLICE, ..MessageQuery::default() };
     loop {
         let page = app.store.messages(key, query.clone()).await?;
         let read = page.rows.len();

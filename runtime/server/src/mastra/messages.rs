@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::input::Saved;
-use super::owner::{self, Asked};
+use super::owner::{self, Asked, By, Owner};
 use super::request::{self, Body, bad};
 use super::threads::unread;
 use super::wire::WireMessage;
@@ -34,6 +34,8 @@ pub(super) fn routes(access: Access) -> Vec<Route> {
 
 /// Messages of one call: a larger batch would hold up everybody's writes.
 const MOST_SAVED: usize = 10_000;
+/// Messages whose owner is looked for: each is asked of every thread.
+const MOST_LOOKED_FOR: usize = 16;
 
 #[derive(Deserialize)]
 struct Batch {
@@ -128,7 +130,7 @@ async fn delete(
         Some(thread) => owner::of_thread(&app, &identity, asked, thread).await?.0,
         None => owner::of_list(&app, &identity, asked)?,
     };
-    let mut found = app.store.threads_of_messages(&owner.resource, ids).await?;
+    let (owner, mut found) = found(&app, owner, ids).await?;
     if let Some(thread) = &unwanted.thread_id {
         found.retain(|(of, _)| of.as_str() == thread);
     }
@@ -147,6 +149,23 @@ async fn delete(
     }
     let noun = if count == 1 { "message" } else { "messages" };
     Ok(json::ok(&Deleted { success: true, message: format!("{count} {noun} deleted") }))
+}
+
+/// Where the messages stand. A request that names no owner means the agent's own; when that one has none of them, the
+/// one owner of the first message that is anywhere.
+async fn found(app: &App, owner: Owner, ids: Vec<MessageId>) -> Result<(Owner, Vec<(ThreadId, MessageId)>), ApiError> {
+    let found = app.store.threads_of_messages(&owner.resource, ids.clone()).await?;
+    if owner.by != By::Agent || !found.is_empty() {
+        return Ok((owner, found));
+    }
+    for id in ids.iter().take(MOST_LOOKED_FOR) {
+        let owners = app.operator.owners_of_message(id, 2).await?;
+        if let Some(only) = owner::only(owners, "a message")? {
+            let found = app.store.threads_of_messages(&only.resource, ids).await?;
+            return Ok((only, found));
+        }
+    }
+    Ok((owner, found))
 }
 
 fn thread_named(text: Option<&str>) -> Result<Option<ThreadId>, ApiError> {

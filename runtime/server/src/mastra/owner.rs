@@ -139,14 +139,19 @@ pub(super) async fn of_thread(
 }
 
 async fn only_owner(app: &App, thread: &ThreadId) -> Result<Owner, ApiError> {
-    let mut owners = app.operator.owners(thread, 2).await?;
-    match (owners.pop(), owners.is_empty()) {
-        (Some(only), true) => Ok(Owner::plain(only, By::Thread)),
-        (None, _) => Err(no_thread()),
-        (Some(_), false) => {
-            let message = "several owners have a thread of this id; say which with `resourceId`";
-            let error = ApiError::new(StatusCode::BAD_REQUEST, "resource_required", message);
-            Err(error.param("resourceId"))
-        }
+    let owners = app.operator.owners(thread, 2).await?;
+    only(owners, "a thread")?.ok_or_else(no_thread)
+}
+
+/// The owner that is the only one of something, if there is one.
+///
+/// # Errors
+/// 400 when there are several.
+pub(super) fn only(mut owners: Vec<ResourceId>, what: &str) -> Result<Option<Owner>, ApiError> {
+    let last = owners.pop();
+    if owners.is_empty() {
+        return Ok(last.map(|only| Owner::plain(only, By::Thread)));
     }
+    let message = format!("several owners have {what} of this id; say which with `resourceId`");
+    Err(ApiError::new(StatusCode::BAD_REQUEST, "resource_required", message).param("resourceId"))
 }

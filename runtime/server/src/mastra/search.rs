@@ -172,7 +172,8 @@ async fn walked(app: &App, search: &Search<'_>) -> Result<Vec<Place>, ApiError> 
     let (mut places, mut read) = (Vec::new(), 0);
     for thread in threads {
         let key = search.owner.key(thread);
-        let mut query = MessageQuery { direction: Direction::Descending, offset: 0, limit: SLICE, before: None };
+        let mut query =
+            MessageQuery { direction: Direction::Descending, offset: 0, limit: SLICE, ..MessageQuery::default() };
         loop {
             let (rows, more) = rows(app, &key, query.clone()).await?;
             read += rows.len();

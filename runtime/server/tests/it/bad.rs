@@ -79,6 +79,9 @@ impl OperatorStore for Bad {
     fn owners<'a>(&'a self, _: &'a ThreadId, _: usize) -> StoreResult<'a, Vec<ResourceId>> {
         self.fail()
     }
+    fn owners_of_message<'a>(&'a self, _: &'a MessageId, _: usize) -> StoreResult<'a, Vec<ResourceId>> {
+        self.fail()
+    }
     fn health(&self) -> Result<(), StoreError> {
         Ok(())
     }
@@ -122,7 +125,7 @@ impl RecallStore for Bad {
     fn unindexed<'a>(&'a self, _: &'a ResourceId, _: &'a str, _: usize) -> StoreResult<'a, Vec<Unindexed>> {
         self.fail()
     }
-    fn index_version(&self) -> u64 {
+    fn index_version(&self, _: &ResourceId) -> u64 {
         0
     }
 }

@@ -64,6 +64,7 @@ async fn without_an_owner_the_one_owner_of_the_thread_is_meant() {
     }
 }
 
+/// Recorded as `messages-paging`.
 #[tokio::test]
 async fn messages_are_paged_from_the_end() {
     let world = World::new();

@@ -44,7 +44,7 @@ pub(crate) const AGENTS: &[(&str, &str)] = &[
 ];
 
 /// More agents, for worlds that look at memory: `noter` keeps markdown for its owner, `former` an object for a thread,
-/// `finder` recalls by the letters of a text.
+/// `finder` recalls by the letters of a text, `guard` adds only when a person agrees.
 pub(crate) const KEEPERS: &[(&str, &str)] = &[
     (
         "noter",
@@ -57,6 +57,10 @@ pub(crate) const KEEPERS: &[(&str, &str)] = &[
     (
         "finder",
         "id = \"finder\"\ninstructions = \"x\"\n[memory]\nfactory = \"create_memory\"\n[memory.semantic_recall]\nembedder = \"letters\"\nmessage_range = { before = 0, after = 1 }\n",
+    ),
+    (
+        "guard",
+        "id = \"guard\"\ninstructions = \"x\"\nmemory = \"create_memory\"\ntools = [\"add\"]\n[tool_settings.add]\napproval = \"always\"\n",
     ),
 ];
 

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::RamStore;
 use super::state::{Row, State, not_found};
+use crate::budget::{Budget, stored_bytes};
 use crate::line::lock;
 use crate::metadata;
 
@@ -19,7 +20,7 @@ fn taken(thread: &ThreadId) -> StoreError {
 }
 
 /// The messages of a range.
-fn chosen<'r>(row: &'r Row, range: &CopyRange) -> Result<&'r [StoredMessage], StoreError> {
+fn chosen(row: &Row, range: &CopyRange) -> Result<Vec<StoredMessage>, StoreError> {
     let end = match &range.until {
         None => row.messages.len(),
         Some(id) => match row.messages.iter().position(|stored| stored.message.id == *id) {
@@ -28,7 +29,7 @@ fn chosen<'r>(row: &'r Row, range: &CopyRange) -> Result<&'r [StoredMessage], St
         },
     };
     let first = end.saturating_sub(range.newest.unwrap_or(usize::MAX));
-    Ok(&row.messages[first..end])
+    Ok(row.messages[first..end].iter().filter(|stored| range.takes(&stored.message)).cloned().collect())
 }
 
 impl State {
@@ -42,28 +43,30 @@ impl State {
         ids: &dyn IdSource,
     ) -> Result<Copied, StoreError> {
         let from = self.threads.get(source).ok_or_else(not_found)?;
-        let rows = chosen(from, range)?.to_vec();
+        let rows = chosen(from, range)?;
         if self.threads.contains_key(target) {
             return Err(taken(&target.thread));
         }
         let (memory, index) = (from.memory.copied(), from.index.clone());
         self.create(target, new, now);
-        let mut copied = Copied { thread: self.row(target)?.thread.clone(), messages: Vec::new(), ids: Vec::new() };
-        let mut seqs = BTreeMap::new();
+        let (mut messages, mut ids_told) = (Vec::new(), Vec::new());
+        let (mut seqs, mut budget, mut last) = (BTreeMap::new(), Budget::answer(), None);
         for old in rows {
             let mut message = old.message.clone();
             message.id = MessageId::fresh(ids);
             message.abandon();
-            copied.ids.push((old.message.id, message.id.clone()));
             let number = self.next();
             let stored = self.row(target)?.push(old.turn.as_ref(), message, now, number);
             seqs.insert(old.seq, stored.seq);
-            copied.messages.push(stored);
+            if budget.takes(stored_bytes(&stored.message)) {
+                ids_told.push((old.message.id.clone(), stored.message.id.clone()));
+                messages.push(stored);
+            }
+            last = Some(old.message.id);
         }
         self.row(target)?.memory = memory;
         self.copy_index(target, index, &seqs)?;
-        copied.thread = self.row(target)?.thread.clone();
-        Ok(copied)
+        Ok(Copied { thread: self.row(target)?.thread.clone(), messages, ids: ids_told, last })
     }
 
     fn copy_index(
@@ -72,7 +75,7 @@ impl State {
         from: super::recall::Index,
         seqs: &BTreeMap<Seq, Seq>,
     ) -> Result<(), StoreError> {
-        self.index_version += 1;
+        self.reindexed(&target.resource);
         for ((space, seq), mut entry) in from.entries {
             if let Some(seq) = seqs.get(&seq) {
                 entry.number = self.next();
@@ -115,7 +118,8 @@ impl State {
                 row.changed = number;
                 self.threads.insert(moved(key), row);
             }
-            self.index_version += 1;
+            self.reindexed(&key.resource);
+            self.reindexed(to);
         }
         Ok(self.row(&moved(key))?.thread.clone())
     }
@@ -134,7 +138,7 @@ impl State {
             row.thread.message_count = row.messages.len() as u64;
             row.touch(now);
             row.changed = number;
-            self.index_version += 1;
+            self.reindexed(&key.resource);
         }
         seqs.len() as u64
     }
@@ -159,7 +163,7 @@ impl State {
         }
         let own = self.memories.remove(resource);
         erased.working_memories += u64::from(own.is_some_and(|slot| slot.read().is_some()));
-        self.index_version += 1;
+        self.reindexed(resource);
         (erased, keys)
     }
 

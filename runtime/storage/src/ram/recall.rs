@@ -55,7 +55,7 @@ impl State {
     }
 
     fn index(&mut self, key: &ThreadKey, space: &str, entries: Vec<IndexEntry>) {
-        self.index_version += 1;
+        self.reindexed(&key.resource);
         for entry in entries {
             let number = self.next();
             let Some(row) = self.threads.get_mut(key) else { return };
@@ -202,7 +202,7 @@ impl RecallStore for RamStore {
         self.with(move |state| Ok(state.unindexed(resource, space, limit)))
     }
 
-    fn index_version(&self) -> u64 {
-        lock(&self.state).index_version
+    fn index_version(&self, resource: &ResourceId) -> u64 {
+        lock(&self.state).index_versions.get(resource).copied().unwrap_or(0)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use roster_model::feed::FeedRecord;
-use roster_model::id::{AgentId, ResourceId, ThreadId, ThreadKey, TurnId};
+use roster_model::id::{AgentId, MessageId, ResourceId, ThreadId, ThreadKey, TurnId};
 use roster_model::message::{Message, MessageStatus, Role, Seq, StoredMessage};
 use roster_model::storage::{
     BeginTurn, Begun, Direction, MessageQuery, NewThread, Page, PageStart, SaveAnswer, StoreError, StoreErrorKind,
@@ -28,8 +28,8 @@ pub(super) struct State {
     pub(super) threads: BTreeMap<ThreadKey, Row>,
     /// Working memories of owners.
     pub(super) memories: BTreeMap<ResourceId, Slot>,
-    /// How often the recall index changed.
-    pub(super) index_version: u64,
+    /// How often an owner's recall index changed.
+    pub(super) index_versions: BTreeMap<ResourceId, u64>,
     /// The last number given; numbers order threads in lists and vectors in pages.
     number: u64,
 }
@@ -137,6 +137,11 @@ impl State {
         self.number
     }
 
+    /// Notes that an owner's recall index changed.
+    pub(super) fn reindexed(&mut self, resource: &ResourceId) {
+        *self.index_versions.entry(resource.clone()).or_default() += 1;
+    }
+
     pub(super) fn row(&mut self, key: &ThreadKey) -> Result<&mut Row, StoreError> {
         self.threads.get_mut(key).ok_or_else(not_found)
     }
@@ -238,15 +243,16 @@ impl State {
 
     pub(super) fn messages(&self, key: &ThreadKey, query: &MessageQuery) -> Result<Page<StoredMessage>, StoreError> {
         let row = self.threads.get(key).ok_or_else(not_found)?;
-        let end = match &query.before {
-            None => row.messages.len(),
-            Some(id) => row
-                .messages
-                .iter()
-                .position(|stored| stored.message.id == *id)
-                .ok_or_else(|| StoreError::new(StoreErrorKind::NotFound, "no such message"))?,
+        let position = |id: &Option<MessageId>, otherwise| match id {
+            None => Ok(otherwise),
+            Some(id) => {
+                let found = row.messages.iter().position(|stored| stored.message.id == *id);
+                found.ok_or_else(|| StoreError::new(StoreErrorKind::NotFound, "no such message"))
+            }
         };
-        let mut all: Vec<&StoredMessage> = row.messages[..end].iter().collect();
+        let start = position(&query.from, 0)?;
+        let end = position(&query.before, row.messages.len())?.max(start);
+        let mut all: Vec<&StoredMessage> = row.messages[start..end].iter().collect();
         if query.direction == Direction::Descending {
             all.reverse();
         }
@@ -256,7 +262,7 @@ impl State {
         let rows: Vec<StoredMessage> = fitting.map(|row| (*row).clone()).collect();
         let more = skip.saturating_add(rows.len()) < all.len();
         let next = rows.last().filter(|_| more).map(|last| last.message.id.as_str().to_owned());
-        Ok(Page { rows, total: end as u64, next })
+        Ok(Page { rows, total: (end - start) as u64, next })
     }
 
     pub(super) fn create(&mut self, key: &ThreadKey, new: &NewThread, now: Timestamp) -> (Thread, bool) {
@@ -365,8 +371,15 @@ impl State {
         for key in &doomed {
             self.threads.remove(key);
         }
-        self.index_version += u64::from(!doomed.is_empty());
+        self.reindexed(&key.resource);
         doomed
+    }
+
+    pub(super) fn owners_of_message(&self, message: &MessageId, limit: usize) -> Vec<ResourceId> {
+        let holds = |row: &&Row| row.messages.iter().any(|stored| stored.message.id == *message);
+        let owners: BTreeSet<&ResourceId> =
+            self.threads.values().filter(holds).map(|row| &row.thread.key.resource).collect();
+        owners.into_iter().take(limit).cloned().collect()
     }
 
     pub(super) fn owners(&self, thread: &ThreadId, limit: usize) -> Vec<ResourceId> {

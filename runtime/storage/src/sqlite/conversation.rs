@@ -1,6 +1,6 @@
 //! The store's two faces: every method encodes on the caller's side and hands a job to the writer or a reader.
 
-use roster_model::id::{ResourceId, ThreadId, ThreadKey, TurnId};
+use roster_model::id::{MessageId, ResourceId, ThreadId, ThreadKey, TurnId};
 use roster_model::message::{Message, Seq, StoredMessage};
 use roster_model::storage::{
     BeginTurn, Begun, ConversationStore, MessageQuery, NewThread, OperatorStore, Page, SaveAnswer, StoreError,
@@ -109,6 +109,11 @@ impl OperatorStore for SqliteStore {
     fn owners<'a>(&'a self, thread: &'a ThreadId, limit: usize) -> StoreResult<'a, Vec<ResourceId>> {
         let thread = thread.clone();
         Box::pin(self.readers.read(move |connection| thread::owners(connection, &thread, limit)))
+    }
+
+    fn owners_of_message<'a>(&'a self, message: &'a MessageId, limit: usize) -> StoreResult<'a, Vec<ResourceId>> {
+        let message = message.clone();
+        Box::pin(self.readers.read(move |connection| message::owners(connection, &message, limit)))
     }
 
     fn all_suspended(&self, limit: usize) -> StoreResult<'_, Vec<SuspendedTurn>> {

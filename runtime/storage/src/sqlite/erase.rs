@@ -60,7 +60,7 @@ pub(super) fn doom(group: &Group<'_>, key: &ThreadKey) -> Outcome<Doomed> {
         }
     }
     if doomed.found {
-        recall::bump(group)?;
+        recall::bump(group, key.resource.as_str())?;
     }
     Ok(doomed)
 }

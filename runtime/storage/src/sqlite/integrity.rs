@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 
 use super::copy::quiet;
 use super::error::OpenError;
@@ -26,8 +26,19 @@ pub struct Integrity {
     pub problems: Vec<String>,
     /// `None` when rows could not be counted.
     pub counts: Option<Counts>,
+    /// The most vectors that an owner has in one space; `None` when there are none, or they could not be counted.
+    pub most_vectors: Option<Vectors>,
     /// The schema version.
     pub version: u32,
+}
+
+/// How many vectors, and how large they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Vectors {
+    /// How many.
+    pub count: u64,
+    /// Their bytes, four for a number.
+    pub bytes: u64,
 }
 
 /// Checks a file table by table without writing to it, also while a runtime serves it. Reads the whole file:
@@ -41,7 +52,9 @@ pub fn check_integrity(path: &Path, mut progress: impl FnMut(usize, usize)) -> R
     let (version, _) = schema::marks(&connection).map_err(sorted)?;
     let tables = match table_names(&connection) {
         Ok(tables) => tables,
-        Err(error) => return Ok(Integrity { problems: vec![error.to_string()], counts: None, version }),
+        Err(error) => {
+            return Ok(Integrity { problems: vec![error.to_string()], counts: None, most_vectors: None, version });
+        }
     };
     let mut problems = Vec::new();
     for (done, table) in tables.iter().enumerate() {
@@ -52,7 +65,8 @@ pub fn check_integrity(path: &Path, mut progress: impl FnMut(usize, usize)) -> R
         }
     }
     progress(tables.len(), tables.len());
-    Ok(Integrity { problems, counts: count(&connection).ok(), version })
+    let most_vectors = most_vectors(&connection).ok().flatten();
+    Ok(Integrity { problems, counts: count(&connection).ok(), most_vectors, version })
 }
 
 pub(super) fn table_names(connection: &Connection) -> rusqlite::Result<Vec<String>> {
@@ -72,4 +86,12 @@ fn count(connection: &Connection) -> rusqlite::Result<Counts> {
         let column = |at| row.get::<_, i64>(at).map(i64::cast_unsigned);
         Ok(Counts { threads: column(0)?, messages: column(1)?, owners: column(2)? })
     })
+}
+
+fn most_vectors(connection: &Connection) -> rusqlite::Result<Option<Vectors>> {
+    let sql = "SELECT count(*), sum(length(v.vector)) FROM shelves s \
+               CROSS JOIN vectors v ON v.place > s.number << 32 AND v.place < (s.number + 1) << 32 \
+               WHERE v.vector NOTNULL GROUP BY s.owner, s.space ORDER BY 2 DESC LIMIT 1";
+    let row = connection.query_row(sql, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
+    Ok(row.optional()?.map(|(count, bytes)| Vectors { count: count.cast_unsigned(), bytes: bytes.cast_unsigned() }))
 }

@@ -1,6 +1,6 @@
 //! Reading a thread's messages, and appending outside a turn.
 
-use roster_model::id::ThreadKey;
+use roster_model::id::{MessageId, ResourceId, ThreadKey};
 use roster_model::message::{Seq, StoredMessage};
 use roster_model::storage::{Direction, MessageQuery, Page, StoreErrorKind};
 use rusqlite::{Connection, OptionalExtension, Params};
@@ -16,7 +16,7 @@ pub(super) fn collect(connection: &Connection, sql: &str, values: impl Params) -
 }
 
 /// The first rows that fit into the budget.
-fn collect_within(
+pub(super) fn collect_within(
     connection: &Connection,
     sql: &str,
     values: impl Params,
@@ -62,22 +62,24 @@ pub(super) fn columns(alias: &str) -> String {
 /// A page of a thread's messages.
 pub(super) fn page(connection: &Connection, key: &ThreadKey, query: &MessageQuery) -> Outcome<Page<StoredMessage>> {
     let thread = thread::find_or_fail(connection, key)?;
-    let end = match &query.before {
-        None => thread.last_seq + 1,
+    let seq = |id: &Option<MessageId>, otherwise| match id {
+        None => Ok(otherwise),
         Some(id) => match seq_of(connection, &thread, id.as_str())? {
-            Some(seq) => seq,
-            None => return fail(StoreErrorKind::NotFound, "no such message"),
+            Some(seq) => Ok(seq),
+            None => fail(StoreErrorKind::NotFound, "no such message"),
         },
     };
+    let start = seq(&query.from, 1)?;
+    let end = seq(&query.before, thread.last_seq + 1)?.max(start);
     if thread.messages != thread.last_seq {
-        return page_with_gaps(connection, &thread, query, end);
+        return page_with_gaps(connection, &thread, query, (start, end));
     }
     // Seqs are 1, 2, 3 … without a gap, so a page is a range of them and the count before `end` is known.
-    let total = end - 1;
+    let total = end - start;
     let skip = i64::try_from(query.offset).unwrap_or(i64::MAX).min(total);
     let take = i64::try_from(query.limit).unwrap_or(i64::MAX).min(total - skip);
     let first = match query.direction {
-        Direction::Ascending => 1 + skip,
+        Direction::Ascending => start + skip,
         Direction::Descending => end - skip - take,
     };
     let sql = format!(
@@ -104,15 +106,15 @@ fn page_of(rows: Vec<StoredMessage>, total: i64, skip: i64) -> Page<StoredMessag
     Page { rows, total: total.cast_unsigned(), next }
 }
 
-/// The same where messages were deleted: rows are skipped one by one, and counted when `before` names one.
+/// The same where messages were deleted: rows are skipped one by one, and counted when an end of the range is named.
 fn page_with_gaps(
     connection: &Connection,
     thread: &Found,
     query: &MessageQuery,
-    end: i64,
+    (start, end): (i64, i64),
 ) -> Outcome<Page<StoredMessage>> {
-    let (first, end) = (place(thread.number, 1), place(thread.number, end));
-    let total = if query.before.is_none() {
+    let (first, end) = (place(thread.number, start), place(thread.number, end));
+    let total = if query.before.is_none() && query.from.is_none() {
         thread.messages
     } else {
         let sql = "SELECT count(*) FROM messages WHERE place >= ?1 AND place < ?2";
@@ -127,6 +129,21 @@ fn page_with_gaps(
     let offset = i64::try_from(query.offset).unwrap_or(i64::MAX);
     let rows = collect_within(connection, &sql, (first, end, limit, offset), Budget::answer())?;
     Ok(page_of(rows, total, offset))
+}
+
+/// The owners that have a message of this id: ids are unique in their thread only, so every thread is asked.
+pub(super) fn owners(connection: &Connection, id: &MessageId, limit: usize) -> Outcome<Vec<ResourceId>> {
+    let sql = "SELECT DISTINCT t.resource FROM threads t \
+               CROSS JOIN messages m INDEXED BY messages_by_id ON m.thread = t.number AND m.id = ?1 \
+               WHERE t.dead = 0 LIMIT ?2";
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query((id.as_str(), limit))?;
+    let mut owners = Vec::new();
+    while let Some(row) = rows.next()? {
+        owners.push(row::id(&row.get::<_, String>(0)?, ResourceId::new)?);
+    }
+    Ok(owners)
 }
 
 pub(super) fn seq_of(connection: &Connection, thread: &Found, id: &str) -> Outcome<Option<i64>> {

@@ -93,7 +93,7 @@ impl RecallStore for SqliteStore {
         })
     }
 
-    fn index_version(&self) -> u64 {
-        self.index.version()
+    fn index_version(&self, resource: &ResourceId) -> u64 {
+        self.index.version(resource)
     }
 }

@@ -11,7 +11,7 @@ use super::error::OpenError;
 pub(super) const APPLICATION_ID: i32 = 0x5273_7472;
 
 /// Migrations in order; the n-th (from 1) makes version n. Released ones are never changed.
-pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4];
+pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5];
 
 /// Every table of the newest version, for the look at their roots when a file is opened.
 pub(super) const TABLES: &[&str] = &[
@@ -275,6 +275,12 @@ CREATE TABLE suspensions (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX suspensions_by_place ON suspensions (place);
 CREATE INDEX messages_waiting ON messages (place) WHERE status IN ('suspended', 'awaiting');
+";
+
+const V5: &str = "
+-- How often an owner's recall index changed: what is cached over it is dropped, and nothing of other owners.
+ALTER TABLE owners ADD COLUMN changes INTEGER NOT NULL DEFAULT 0;
+DELETE FROM counters WHERE name = 'index';
 ";
 
 /// What to run: the released migrations, and in tests one more.

@@ -286,18 +286,23 @@ async fn the_index_version_moves_when_another_store_writes() {
     let two = at(&folder);
     let key = key("shop", "t");
     long_thread(&one, &key, 2).await;
-    let before = two.index_version();
+    let before = two.index_version(&key.resource);
     whole_turn(&one, &key, "one").await;
-    assert_eq!(two.index_version(), before, "a turn elsewhere changes no index");
+    assert_eq!(two.index_version(&key.resource), before, "a turn elsewhere changes no index");
     one.index(&key, "s", vec![entry("t.0", &[1.0], "w")]).await.expect("indexed");
-    let indexed = two.index_version();
+    let indexed = two.index_version(&key.resource);
     assert_ne!(indexed, before);
-    assert_eq!(indexed, one.index_version(), "one count for all");
+    assert_eq!(indexed, one.index_version(&key.resource), "one count for both");
+    let (bank, key_of_bank) = (owner("bank"), self::key("bank", "t"));
+    long_thread(&one, &key_of_bank, 1).await;
+    one.index(&key_of_bank, "s", vec![entry("t.0", &[1.0], "w")]).await.expect("indexed");
+    let others = two.index_version(&bank);
     one.delete_thread(&key).await.expect("deleted");
-    assert_ne!(two.index_version(), indexed);
+    assert_eq!(two.index_version(&bank), others, "what happens to one owner is nothing to another");
+    assert_ne!(two.index_version(&key.resource), indexed);
     one.close().await;
-    let closed = one.index_version();
-    assert_ne!(closed, one.index_version(), "whoever cannot know drops its cache");
+    let closed = one.index_version(&key.resource);
+    assert_ne!(closed, one.index_version(&key.resource), "whoever cannot know drops its cache");
 }
 
 async fn pending(store: &SqliteStore) -> Vec<String> {

@@ -6,11 +6,12 @@ use roster_model::feed::FeedStore;
 use roster_model::ledger::LedgerStore;
 use roster_model::recall::RecallStore;
 use roster_model::storage::{ConversationStore, ThreadOrder, ThreadQuery};
+use roster_model::suspension::SuspensionStore;
 use roster_model::working::{MemoryScope, WorkingMemoryStore};
 use roster_storage::sqlite::{Options, Trial, check_integrity, open};
 use roster_testkit::suite::conversation::{ids, key, question, turn, whole_turn};
 use roster_testkit::suite::ledger::{agent, generations, publish, serve, version};
-use roster_testkit::suite::session::{all_vectors, hit_places, hits, owner, places};
+use roster_testkit::suite::session::{all_vectors, entry, hit_places, hits, owner, places};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -111,13 +112,27 @@ async fn version_3_opens_and_goes_on() {
     assert_eq!(store.last_served(&agent("clerk")).await.expect("asked"), Some(version("clerk", "bbbbbbbb")));
 }
 
+#[tokio::test]
+async fn version_4_opens_and_goes_on() {
+    let (folder, _) = kept("v4.db");
+    let store = at(&folder);
+    has_its_rows(&store).await;
+    let shop = owner("shop");
+    let waiting = store.suspended_turn(&shop, &turn("t1.3")).await.expect("asked").expect("there");
+    assert_eq!((waiting.key, waiting.row.seq.0), (key("shop", "t1"), 8));
+    let before = store.index_version(&shop);
+    store.index(&key("shop", "t0"), "hash-2", vec![entry("t0.1-q", &[1.0, 0.0], "w")]).await.expect("indexed");
+    assert_eq!(store.index_version(&shop), before + 1, "what was indexed before is an index of its owner");
+    assert_eq!(all_vectors(&store, &shop, "hash-2", 10).await.len(), 2);
+}
+
 #[test]
 fn every_old_file_becomes_what_a_new_one_is() {
     let folder = tempfile::tempdir().expect("temp folder");
     drop(at(&folder));
     let new = schema(&folder.path().join("roster.db"));
     assert!(new.len() > 20, "{new:?}");
-    for name in ["v1.db", "v2.db", "v3.db"] {
+    for name in ["v1.db", "v2.db", "v3.db", "v4.db"] {
         let (folder, path) = kept(name);
         drop(at(&folder));
         assert_eq!(schema(&path), new, "{name}");

@@ -121,8 +121,8 @@ impl RecallStore for FaultySession {
         self.faulty.pass(self.inner.unindexed(resource, space, limit))
     }
 
-    fn index_version(&self) -> u64 {
-        self.inner.index_version()
+    fn index_version(&self, resource: &ResourceId) -> u64 {
+        self.inner.index_version(resource)
     }
 }
 
@@ -226,6 +226,10 @@ impl ConversationStore for FaultySession {
 impl OperatorStore for FaultySession {
     fn owners<'a>(&'a self, thread: &'a ThreadId, limit: usize) -> StoreResult<'a, Vec<ResourceId>> {
         self.faulty.owners(thread, limit)
+    }
+
+    fn owners_of_message<'a>(&'a self, message: &'a MessageId, limit: usize) -> StoreResult<'a, Vec<ResourceId>> {
+        self.faulty.owners_of_message(message, limit)
     }
 
     fn all_suspended(&self, limit: usize) -> StoreResult<'_, Vec<SuspendedTurn>> {

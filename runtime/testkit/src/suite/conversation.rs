@@ -75,6 +75,7 @@ macro_rules! conversation_rules {
             unknown_threads_are_empty_or_not_found
             pages_of_205_messages_neither_repeat_nor_skip
             messages_before_one_are_paged
+            messages_from_one_are_paged
             a_page_stops_at_eight_mebibytes
             a_row_larger_than_a_page_comes_alone
             the_tail_stops_at_eight_mebibytes

@@ -23,6 +23,8 @@ pub use removal::*;
 rules! { housekeeping_suite, housekeeping;
     a_copy_is_a_thread_of_its_own
     a_copy_can_take_a_range
+    a_copy_keeps_what_its_filters_take
+    a_large_copy_tells_its_beginning
     a_copy_takes_its_index_entries_along
     a_copy_takes_the_working_memory_along
     a_copied_answer_that_was_running_is_interrupted

@@ -22,6 +22,7 @@ rules! { recall_suite, recall;
     a_deleted_thread_leaves_the_index
     neighbours_come_in_order
     the_index_version_moves_with_the_index
+    the_index_version_counts_ones_own_writes
     words_find_messages_best_first
     any_word_is_a_word
     owners_never_share_words

@@ -1,7 +1,8 @@
-//! Shelves held in RAM, within a budget. The least used owner goes first; what another process may have changed is
-//! dropped (the store's `index_version` moved); what this process wrote itself is put on the shelf.
+//! Shelves held in RAM, within a budget. The least used owner goes first; an owner's shelves that another process may
+//! have changed are dropped (the store's `index_version` moved); what this process wrote itself is put on the shelf.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use roster_model::housekeeping::SessionStore;
@@ -17,6 +18,8 @@ use super::shelf::{Near, Shelf, Wanted};
 pub const DEFAULT_BUDGET: usize = 128 * 1024 * 1024;
 /// Vectors read from the store at once.
 const PAGE: usize = 1_024;
+/// Shelves remembered as too large to be held.
+const MOST_LARGE: usize = 10_000;
 
 /// Which vectors.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -42,11 +45,15 @@ pub struct VectorCache {
     /// One load at a time: a cold owner asked twice is read once, and RAM is not filled twice.
     loading: tokio::sync::Mutex<()>,
     scanner: Scanner,
+    /// Searches that had to read all vectors from the store.
+    uncached: AtomicU64,
 }
 
 struct State {
     budget: usize,
     held: HashMap<ShelfKey, Held>,
+    /// Shelves that are known to be larger than the budget: they are not read twice to find that out.
+    large: HashSet<ShelfKey>,
     clock: u64,
 }
 
@@ -61,17 +68,27 @@ impl VectorCache {
     #[must_use]
     pub fn new(budget: usize) -> Self {
         Self {
-            state: Mutex::new(State { budget, held: HashMap::new(), clock: 0 }),
+            state: Mutex::new(State { budget, held: HashMap::new(), large: HashSet::new(), clock: 0 }),
             loading: tokio::sync::Mutex::new(()),
             scanner: Scanner::default(),
+            uncached: AtomicU64::new(0),
         }
     }
 
     /// Another budget from now on.
     pub fn set_budget(&self, budget: usize) {
         let mut state = self.lock();
+        if state.budget != budget {
+            state.large.clear();
+        }
         state.budget = budget;
         state.shrink(None);
+    }
+
+    /// Searches so far whose vectors alone are more than the budget, so that all were read from the store.
+    #[must_use]
+    pub fn uncached(&self) -> u64 {
+        self.uncached.load(Ordering::Relaxed)
     }
 
     /// Bytes of vectors held now.
@@ -96,6 +113,7 @@ impl VectorCache {
     ) -> Result<(Vec<Near>, Option<Arc<Shelf>>), StoreError> {
         let shelf = match self.fresh(store, key) {
             Some(shelf) => Some(shelf),
+            None if self.lock().large.contains(key) => None,
             None => {
                 let _alone = self.loading.lock().await;
                 match self.fresh(store, key) {
@@ -110,8 +128,34 @@ impl VectorCache {
                 let near = self.scanner.run(&shelf, move |shelf| shelf.nearest(&wanted)).await?;
                 Ok((near, Some(shelf)))
             }
-            None => Ok((page_by_page(store, key, wanted).await?, None)),
+            None => {
+                let (near, bytes) = page_by_page(store, key, wanted).await?;
+                self.was_large(key, bytes);
+                Ok((near, None))
+            }
         }
+    }
+
+    /// Notes that a shelf of so many bytes was read and not held; said once, until the budget is another one.
+    fn was_large(&self, key: &ShelfKey, bytes: usize) {
+        self.uncached.fetch_add(1, Ordering::Relaxed);
+        let mut state = self.lock();
+        if bytes <= state.budget {
+            state.large.remove(key);
+            return;
+        }
+        if state.large.is_empty() {
+            let budget = state.budget;
+            tracing::warn!(
+                bytes,
+                budget,
+                "an owner's vectors are larger than `vector_cache`: each of its turns reads them all"
+            );
+        }
+        if state.large.len() >= MOST_LARGE {
+            state.large.clear();
+        }
+        state.large.insert(key.clone());
     }
 
     /// Which of these messages of a shelf are at least as near as wanted.
@@ -129,7 +173,7 @@ impl VectorCache {
     }
 
     fn fresh(&self, store: &Arc<dyn SessionStore>, key: &ShelfKey) -> Option<Arc<Shelf>> {
-        let version = store.index_version();
+        let version = store.index_version(&key.resource);
         let mut state = self.lock();
         state.clock += 1;
         let now = state.clock;
@@ -141,7 +185,7 @@ impl VectorCache {
     /// Reads a shelf; `None` when it alone is larger than the budget.
     async fn load(&self, store: &Arc<dyn SessionStore>, key: &ShelfKey) -> Result<Option<Arc<Shelf>>, StoreError> {
         let budget = self.lock().budget;
-        let version = store.index_version();
+        let version = store.index_version(&key.resource);
         let mut shelf = Shelf::default();
         let mut after = Some(0);
         while let Some(start) = after {
@@ -161,8 +205,8 @@ impl VectorCache {
         Ok(Some(shelf))
     }
 
-    /// Takes over what this process wrote: `before` and `after` are the store's version round the one write. When it
-    /// moved by more than that write, somebody else wrote too, and what is held goes by itself.
+    /// Takes over what this process wrote: `before` and `after` are the owner's version round the one write. When it
+    /// moved by more than that write, somebody else wrote too, and what is held of the owner goes by itself.
     pub(super) fn wrote(
         &self,
         store: &Arc<dyn SessionStore>,
@@ -176,11 +220,11 @@ impl VectorCache {
         let address = address_of(store);
         let mut state = self.lock();
         for (key, held) in &mut state.held {
-            if key.store != address || held.version != before {
+            if key.store != address || key.resource != *resource || held.version != before {
                 continue;
             }
             held.version = after;
-            if key.resource == *resource && key.space == space {
+            if key.space == space {
                 let here = |row: &&IndexedVector| key.thread.as_ref().is_none_or(|thread| *thread == row.thread);
                 let rows: Vec<IndexedVector> = rows.iter().filter(here).cloned().collect();
                 Arc::make_mut(&mut held.shelf).push(rows);
@@ -220,18 +264,23 @@ pub(super) fn address_of(store: &Arc<dyn SessionStore>) -> usize {
     Arc::as_ptr(store).cast::<()>() as usize
 }
 
-/// For an owner who has more than may be held: a page at a time, keeping the best.
-async fn page_by_page(store: &Arc<dyn SessionStore>, key: &ShelfKey, wanted: &Wanted) -> Result<Vec<Near>, StoreError> {
-    let mut best: Vec<Near> = Vec::new();
+/// For an owner who has more than may be held: a page at a time, keeping the best. Also tells how much it was.
+async fn page_by_page(
+    store: &Arc<dyn SessionStore>,
+    key: &ShelfKey,
+    wanted: &Wanted,
+) -> Result<(Vec<Near>, usize), StoreError> {
+    let (mut best, mut bytes) = (Vec::<Near>::new(), 0);
     let mut after = Some(0);
     while let Some(start) = after {
         let (rows, next) = store.vectors(&key.resource, key.thread.as_ref(), &key.space, start, PAGE).await?;
         let mut shelf = Shelf::default();
         shelf.push(rows);
+        bytes += shelf.bytes();
         best.extend(shelf.nearest(wanted));
         best.sort_by(|a, b| b.cosine.total_cmp(&a.cosine));
         best.truncate(wanted.most);
         after = next;
     }
-    Ok(best)
+    Ok((best, bytes))
 }

@@ -54,7 +54,7 @@ pub struct AfterTurn {
 
 enum Job {
     Turn(Box<AfterTurn>),
-    /// With the message that stood first the last time: when it stands there again, there is no getting on.
+    /// With the message that stood last the last time: when it stands there again, there is no getting on.
     CatchUp(Box<Memory>, ResourceId, Option<MessageId>),
 }
 
@@ -65,8 +65,6 @@ type Corner = (usize, ResourceId, String);
 struct Queue {
     jobs: VecDeque<Job>,
     running: bool,
-    /// Corners in which no message is without an entry, as far as this process knows.
-    complete: HashSet<Corner>,
     /// Corners that wait to be caught up with.
     waiting: HashSet<Corner>,
 }
@@ -105,7 +103,6 @@ impl Indexer {
     pub fn after(self: &Arc<Self>, turn: AfterTurn) {
         let mut queue = self.lock();
         if queue.jobs.len() >= QUEUE {
-            queue.complete.remove(&corner(&turn.memory, &turn.key.resource));
             drop(queue);
             if self.dropped.fetch_add(1, Ordering::Relaxed) == 0 {
                 tracing::warn!("more turns end than can be indexed; some are left out and caught up with later");
@@ -178,24 +175,20 @@ impl Indexer {
         let Some(first) = first else { return };
         let read = match memory.store.around(&key, first, 0, rows.saturating_sub(1)).await {
             Ok(read) => read,
-            Err(error) => return self.gave_up(&memory, &key.resource, &error),
+            Err(error) => return gave_up(&error),
         };
         if let Err(error) = self.index(&memory, &key, &read, question).await {
-            return self.gave_up(&memory, &key.resource, &error);
+            return gave_up(&error);
         }
         self.look_behind(memory, key.resource, None);
     }
 
-    fn gave_up(&self, memory: &Memory, resource: &ResourceId, error: &StoreError) {
-        self.lock().complete.remove(&corner(memory, resource));
-        tracing::warn!(kind = ?error.kind, %error, "messages were not indexed; they are caught up with later");
-    }
-
-    /// Puts an owner whose messages may lack entries at the end of the queue.
+    /// Puts an owner at the end of the queue: its messages may lack entries, after every turn anew, since agents without
+    /// recall, imports, clients of the REST and other processes write too.
     fn look_behind(&self, memory: Memory, resource: ResourceId, last: Option<MessageId>) {
         let corner = corner(&memory, &resource);
         let mut queue = self.lock();
-        if !self.draining.is_cancelled() && !queue.complete.contains(&corner) && queue.waiting.insert(corner) {
+        if !self.draining.is_cancelled() && queue.waiting.insert(corner) {
             queue.jobs.push_back(Job::CatchUp(Box::new(memory), resource, last));
         }
     }
@@ -210,11 +203,10 @@ impl Indexer {
         }
         let missing = match memory.store.unindexed(&resource, &corner.2, SLICE).await {
             Ok(missing) => missing,
-            Err(error) => return self.gave_up(&memory, &resource, &error),
+            Err(error) => return gave_up(&error),
         };
-        let newest = missing.first().map(|missing| missing.message.message.id.clone());
-        if newest.is_none() || newest == last {
-            self.lock().complete.insert(corner);
+        let oldest = missing.last().map(|missing| missing.message.message.id.clone());
+        if oldest.is_none() || oldest == last {
             return;
         }
         let mut rest = missing.into_iter().peekable();
@@ -228,10 +220,10 @@ impl Indexer {
                 Ok(true) => {}
                 // No vectors to be had: the next turn tries again.
                 Ok(false) => return,
-                Err(error) => return self.gave_up(&memory, &resource, &error),
+                Err(error) => return gave_up(&error),
             }
         }
-        self.look_behind(memory, resource, newest);
+        self.look_behind(memory, resource, oldest);
     }
 
     /// Writes the entries of rows; true when they have vectors as far as they can have any.
@@ -267,7 +259,7 @@ impl Indexer {
         Ok(whole)
     }
 
-    /// Writes, and gives the store's version before and after.
+    /// Writes, and gives the owner's version before and after.
     async fn write(
         &self,
         memory: &Memory,
@@ -277,9 +269,9 @@ impl Indexer {
     ) -> Result<(u64, u64), StoreError> {
         let mut pauses = PAUSES.iter();
         loop {
-            let before = memory.store.index_version();
+            let before = memory.store.index_version(&key.resource);
             match memory.store.index(key, space, entries.clone()).await {
-                Ok(()) => return Ok((before, memory.store.index_version())),
+                Ok(()) => return Ok((before, memory.store.index_version(&key.resource))),
                 Err(error) if error.kind == StoreErrorKind::Busy => match pauses.next() {
                     Some(pause) if self.pause(*pause).await => {}
                     _ => return Err(error),
@@ -372,6 +364,10 @@ fn is_transient(error: &EmbedError) -> bool {
 
 fn space_of(memory: &Memory) -> &str {
     memory.embedder.as_ref().map_or(WORDS_ONLY, |embedder| embedder.space())
+}
+
+fn gave_up(error: &StoreError) {
+    tracing::warn!(kind = ?error.kind, %error, "messages were not indexed; they are caught up with later");
 }
 
 fn corner(memory: &Memory, resource: &ResourceId) -> Corner {

@@ -12,9 +12,17 @@ use super::codes::{Asked, encode};
 
 /// Vectors that are copied when one is added while the shelf is being scanned.
 const CHUNK: usize = 2_048;
+/// Bytes of a vector beside its codes.
+const OF_A_ROW: usize = size_of::<Row>() + size_of::<f32>();
 /// How many candidates of the coarse scan are looked at exactly, for each one wanted, and at least.
 const OVERSAMPLED: usize = 8;
 const LEAST_CANDIDATES: usize = 256;
+
+/// How much memory vectors take when they are held, nearly: so many, of so many bytes in the store (four for a number).
+#[must_use]
+pub fn held_bytes(vectors: u64, stored: u64) -> u64 {
+    stored / 2 + vectors * OF_A_ROW as u64
+}
 
 /// Coded vectors with what a filter needs to know.
 #[derive(Clone, Default)]
@@ -103,7 +111,7 @@ impl Shelf {
             chunk.scales.push(scale);
             let created_at = row.created_at.millis();
             chunk.rows.push(Row { thread, role: row.role, seq: row.seq, created_at });
-            self.bytes += 2 * self.dimensions + size_of::<Row>() + size_of::<f32>();
+            self.bytes += 2 * self.dimensions + OF_A_ROW;
         }
     }
 

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use roster_model::housekeeping::SessionStore;
+use roster_model::housekeeping::{Housekeeping, SessionStore};
 use roster_model::id::{MessageId, ResourceId, ThreadId, ThreadKey};
 use roster_model::message::{Message, MessageStatus, Part, Role, Seq};
 use roster_model::recall::{IndexEntry, IndexedVector, RecallStore};
-use roster_model::storage::{ConversationStore, NewThread};
+use roster_model::storage::{ConversationStore, NewThread, StoreErrorKind};
 use roster_model::time::Timestamp;
 use roster_storage::ram::RamStore;
 use roster_testkit::clock::TestClock;
+use roster_testkit::faulty::{Fault, FaultySession, When};
 use serde_json::Map;
 
 use super::cache::ShelfKey;
@@ -138,6 +139,8 @@ fn messages_are_near_enough_or_not() {
 
 struct Desk {
     store: Arc<RamStore>,
+    /// What the cache asks: counts the calls.
+    asked: Arc<FaultySession>,
     shared: Arc<dyn SessionStore>,
     cache: VectorCache,
 }
@@ -145,7 +148,9 @@ struct Desk {
 impl Desk {
     fn new(budget: usize) -> Self {
         let store = Arc::new(RamStore::new(Arc::new(TestClock::default())));
-        Self { shared: store.clone(), store, cache: VectorCache::new(budget) }
+        let never = Fault { nth: usize::MAX, when: When::Before, kind: StoreErrorKind::Internal };
+        let asked = Arc::new(FaultySession::new(store.clone(), never));
+        Self { shared: asked.clone(), asked, store, cache: VectorCache::new(budget) }
     }
 
     /// A message of an owner with this vector.
@@ -208,6 +213,54 @@ async fn an_owner_larger_than_the_budget_is_searched_page_by_page() {
         assert_eq!(found.len(), 3);
     }
     assert_eq!(small.cache.bytes(), 0);
+    assert_eq!((small.cache.uncached(), large.cache.uncached()), (3, 0), "what is slow is counted");
+    let stored = 1_500 * 16 * 4;
+    let held = held_bytes(1_500, stored);
+    assert!(large.cache.bytes().abs_diff(usize::try_from(held).unwrap()) < 100, "{held} for {}", large.cache.bytes());
+    small.cache.set_budget(usize::MAX);
+    assert_eq!(small.nearest("a", &unit(3, 16)).await, large.nearest("a", &unit(3, 16)).await);
+    assert_eq!((small.cache.uncached(), small.cache.bytes()), (3, large.cache.bytes()), "held from now on");
+}
+
+/// One that became small enough is held again.
+#[tokio::test]
+async fn an_owner_that_shrank_below_the_budget_is_held_again() {
+    let desk = Desk::new(usize::MAX);
+    for seq in 1..=10 {
+        desk.put("a", seq, unit(seq, 64)).await;
+    }
+    desk.nearest("a", &unit(1, 64)).await;
+    desk.cache.set_budget(desk.cache.bytes() - 1);
+    desk.nearest("a", &unit(1, 64)).await;
+    assert_eq!((desk.cache.bytes(), desk.cache.uncached()), (0, 1));
+    let key = ThreadKey { resource: ResourceId::new("a").unwrap(), thread: thread("t") };
+    let rows = desk.store.tail(&key, 2, None).await.unwrap();
+    desk.store.delete_messages(&key, rows.into_iter().map(|row| row.message.id).collect()).await.unwrap();
+    // The first search finds out, the next one holds it.
+    desk.nearest("a", &unit(1, 64)).await;
+    assert_eq!(desk.nearest("a", &unit(1, 64)).await[0], 1);
+    assert!(desk.cache.bytes() > 0);
+    assert_eq!(desk.cache.uncached(), 2);
+}
+
+/// What happens to one owner's index leaves the vectors of the others where they are.
+#[tokio::test]
+async fn only_the_owner_who_was_touched_is_read_anew() {
+    let desk = Desk::new(usize::MAX);
+    for owner in ["a", "b"] {
+        for seq in 1..=3 {
+            desk.put(owner, seq, unit(seq, 8)).await;
+        }
+        desk.nearest(owner, &unit(1, 8)).await;
+    }
+    let loads = desk.asked.calls();
+    let of = |owner: &str| ThreadKey { resource: ResourceId::new(owner).unwrap(), thread: thread("t") };
+    desk.store.delete_thread(&of("a")).await.unwrap();
+    assert_eq!(desk.nearest("b", &unit(1, 8)).await[0], 1);
+    assert_eq!(desk.asked.calls(), loads, "nothing was read for the other");
+    assert!(desk.nearest("a", &unit(1, 8)).await.is_empty(), "what was deleted is not found");
+    desk.put("b", 4, unit(4, 8)).await;
+    assert_eq!(desk.nearest("b", &unit(4, 8)).await[0], 4);
 }
 
 #[tokio::test]
@@ -218,7 +271,7 @@ async fn what_others_wrote_is_read_anew_and_own_writes_are_put_on_the_shelf() {
     assert_eq!(desk.nearest("a", &unit(1, 8)).await, [1]);
     desk.put("a", 2, unit(1, 8)).await;
     assert_eq!(desk.nearest("a", &unit(1, 8)).await, [1, 2], "the store's version moved");
-    let before = desk.store.index_version();
+    let before = desk.store.index_version(&resource);
     desk.put("a", 3, unit(1, 8)).await;
     let own = [row(&thread("t"), 3, unit(1, 8))];
     desk.cache.wrote(&desk.shared, (before, before + 1), (&resource, SPACE), &own);

@@ -1,6 +1,7 @@
 //! From the registry's lines to the agents' files.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use roster_engine::definition::{
     Definition, Lines, Loaded, ModelChoice, Positions, Problem, Unreadable, load_agent, suggest, syntax, text,
@@ -99,10 +100,11 @@ fn read_one(folder: &AgentsFolder, line: &RegistryLine, file: &str, free: &[&str
     };
     let beside = |path: &str| folder.read(path).map_err(Unreadable::from);
     let path = format!("{AGENTS_FOLDER}/{file}");
-    let Loaded { mut definition, positions, mut problems } = load_agent(&path, &bytes, &beside);
+    let Loaded { mut definition, mut positions, mut problems } = load_agent(&path, &bytes, &beside);
     if let Some(problem) = other_id(&line.id, &path, &positions) {
         problems.push(problem);
-        definition = None;
+        // Its names are looked up all the same.
+        positions.broken = positions.broken.or(definition.take().map(Arc::new));
     }
     for problem in &mut problems {
         problem.agent = Some(line.id.to_string());

@@ -114,6 +114,33 @@ async fn a_pinned_version_is_served_whatever_the_file_says_until_it_is_unpinned(
     assert_eq!(live.says("clerk").await.as_deref(), Ok("one"));
 }
 
+/// Whoever switches an agent off need not know that it is pinned.
+#[tokio::test]
+async fn disabled_means_disabled_also_for_a_pinned_agent() {
+    let live = Live::serve(|project| project.agent("clerk", "instructions = \"one\"")).await;
+    let first = written(&live, "clerk", 1).await[0]["fingerprint"].as_str().expect("a fingerprint").to_owned();
+    let pinned = run(&live.project, &["agents", "pin", "clerk", &first]).await;
+    assert_eq!(pinned.code, Some(0), "{}", pinned.stderr);
+    let off = format!("{}enabled = false\n", file("clerk", "two"));
+    live.project.write("agents/clerk.toml", &off);
+    live.until_state("clerk", "disabled").await;
+    assert!(live.says("clerk").await.is_err());
+    assert_eq!(live.entry("clerk").await["pinned"], json!(first), "the pin stands");
+    live.project.write("agents/clerk.toml", off.clone() + "no_such_key = 1\n");
+    let live = again(live).await;
+    assert_eq!(live.entry("clerk").await["state"], "disabled", "also after a restart, and with an error in the file");
+    live.project.write("agents/clerk.toml", file("clerk", "two"));
+    live.until_says("clerk", "one").await;
+    let unpinned = run(&live.project, &["agents", "unpin", "clerk"]).await;
+    assert_eq!(unpinned.code, Some(0), "{}", unpinned.stderr);
+    live.project.write("agents/clerk.toml", &off);
+    live.until_state("clerk", "disabled").await;
+    let refused = run(&live.project, &["agents", "pin", "clerk", &first]).await;
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("disabled by `enabled = false`"), "{}", refused.stderr);
+    assert_eq!(live.entry("clerk").await["pinned"], Value::Null);
+}
+
 #[tokio::test]
 async fn a_pin_is_lifted_while_the_agent_has_no_line() {
     let live = Live::serve(|project| project.agent("clerk", "instructions = \"one\"").plain()).await;

@@ -107,6 +107,10 @@ impl OperatorStore for PluginMemory {
         self.unsupported("tells no owners")
     }
 
+    fn owners_of_message<'a>(&'a self, _: &'a MessageId, _: usize) -> StoreResult<'a, Vec<ResourceId>> {
+        self.unsupported("tells no owners")
+    }
+
     fn all_suspended(&self, _: usize) -> StoreResult<'_, Vec<SuspendedTurn>> {
         Box::pin(async { Ok(Vec::new()) })
     }
@@ -168,7 +172,7 @@ impl RecallStore for PluginMemory {
         self.unsupported("keeps no index for recall")
     }
 
-    fn index_version(&self) -> u64 {
+    fn index_version(&self, _: &ResourceId) -> u64 {
         0
     }
 }

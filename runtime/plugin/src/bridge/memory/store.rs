@@ -7,8 +7,8 @@ use roster_model::housekeeping::SessionStore;
 use roster_model::id::{ResourceId, ThreadKey};
 use roster_model::message::{Message, Seq, StoredMessage};
 use roster_model::storage::{
-    BeginTurn, Begun, ConversationStore, MessageQuery, NewThread, Page, SaveAnswer, StoreError, StoreErrorKind,
-    StoreResult, Thread, ThreadChange, ThreadQuery,
+    BeginTurn, Begun, ConversationStore, Direction, MessageQuery, NewThread, Page, SaveAnswer, StoreError,
+    StoreErrorKind, StoreResult, Thread, ThreadChange, ThreadQuery,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -102,7 +102,23 @@ impl PluginMemory {
         Ok(begun)
     }
 
+    /// The contract knows no beginning of a page but its number: where the range begins at a message, those before it
+    /// are counted first.
     async fn page(&self, key: &ThreadKey, query: MessageQuery) -> Result<Page<StoredMessage>, StoreError> {
+        let Some(from) = &query.from else { return self.page_of_all(key, query).await };
+        let ahead = MessageQuery { before: Some(from.clone()), limit: 1, ..MessageQuery::default() };
+        let ahead = self.page_of_all(key, ahead).await?.total;
+        let skipped = if query.direction == Direction::Ascending { ahead } else { 0 };
+        let offset = query.offset.saturating_add(skipped);
+        let mut page = self.page_of_all(key, MessageQuery { from: None, offset, ..query.clone() }).await?;
+        page.total = page.total.saturating_sub(ahead);
+        page.rows.truncate(usize::try_from(page.total.saturating_sub(query.offset)).unwrap_or(usize::MAX));
+        let more = query.offset.saturating_add(page.rows.len() as u64) < page.total;
+        page.next = page.rows.last().filter(|_| more).map(|row| row.message.id.to_string());
+        Ok(page)
+    }
+
+    async fn page_of_all(&self, key: &ThreadKey, query: MessageQuery) -> Result<Page<StoredMessage>, StoreError> {
         let mut limit = query.limit as u64;
         let page = loop {
             let input = Messages {

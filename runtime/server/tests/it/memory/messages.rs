@@ -141,3 +141,97 @@ async fn an_id_in_two_threads_must_be_said_of_which() {
     fine(&world.post(DELETE, &json!({"messageIds": "same", "threadId": "a"})).await);
     assert!(world.rows("mc", "a").await.is_empty());
 }
+
+/// The owner of the agent is looked at first; without any of them there, the one owner who has them is meant.
+#[tokio::test]
+async fn without_an_owner_the_one_owner_of_the_messages_is_meant() {
+    let world = World::new();
+    let fill = async |resource: &str, thread: &str, id: &str| {
+        make(&world, resource, thread, "").await;
+        let message = json!({"id": id, "role": "user", "content": "x", "threadId": thread, "resourceId": resource});
+        fine(&world.post(SAVE, &json!({"messages": [message]})).await);
+    };
+    fill("mc", "mc1", "far").await;
+    fill("shop", "s1", "near").await;
+    fill("mc", "mc2", "near").await;
+    for (owner, thread) in [("one", "t"), ("two", "t")] {
+        fill(owner, thread, "both").await;
+    }
+    let delete = async |ids: Value| world.post(DELETE, &json!({"messageIds": ids})).await;
+    assert_eq!(fine(&delete(json!(["none", "far"])).await)["message"], "1 message deleted");
+    assert_eq!(fine(&delete(json!("near")).await)["message"], "1 message deleted");
+    assert!(world.rows("shop", "s1").await.is_empty());
+    assert_eq!(world.rows("mc", "mc2").await.len(), 1, "the agent's owner goes before others");
+    assert_eq!(delete(json!("both")).await.plain_error(), (400, "resource_required".into()));
+    assert_eq!(fine(&delete(json!("none")).await)["message"], "0 messages deleted");
+}
+
+/// `t` of the owner `mc` holds m0 … m9, `u` holds u0 … u2; another owner has a `u` too.
+async fn ten(world: &World) {
+    for (owner, thread, name, count) in [("mc", "t", "m", 10), ("mc", "u", "u", 3), ("other", "u", "o", 3)] {
+        make(world, owner, thread, "").await;
+        let message = |n: i32| json!({"id": format!("{name}{n}"), "role": "user", "content": "x", "threadId": thread, "resourceId": owner});
+        let messages: Vec<Value> = (0..count).map(message).collect();
+        fine(&world.post(SAVE, &json!({"messages": messages})).await);
+    }
+}
+
+async fn listed(world: &World, query: &str, include: &Value) -> Value {
+    let include = include.to_string().replace('{', "%7B").replace('}', "%7D").replace('"', "%22");
+    fine(&world.get(&format!("/api/memory/threads/t/messages?resourceId=mc{query}&include={include}")).await)
+}
+
+fn ids(list: &Value) -> Vec<&str> {
+    let list = list["messages"].as_array().expect("a list").iter();
+    list.map(|message| message["id"].as_str().expect("an id")).collect()
+}
+
+#[tokio::test]
+async fn included_messages_come_beside_the_page_with_their_neighbours() {
+    let world = World::new();
+    ten(&world).await;
+    let near = json!([{"id": "m2", "withPreviousMessages": 1, "withNextMessages": 2}]);
+    for (query, expected) in [
+        ("&perPage=2", vec!["m1", "m2", "m3", "m4", "m8", "m9"]),
+        ("&perPage=2&orderBy[direction]=DESC", vec!["m9", "m8", "m4", "m3", "m2", "m1"]),
+        ("&perPage=3&orderBy[direction]=ASC", vec!["m0", "m1", "m2", "m3", "m4"]),
+        ("&perPage=0", vec!["m1", "m2", "m3", "m4"]),
+        ("&perPage=9&filter=%7B%22roles%22:%5B%22assistant%22%5D%7D", vec!["m1", "m2", "m3", "m4"]),
+    ] {
+        let list = listed(&world, query, &near).await;
+        assert_eq!(ids(&list), expected, "{query}");
+    }
+    let list = listed(&world, "&perPage=2", &near).await;
+    assert_eq!(
+        (&list["total"], &list["hasMore"]),
+        (&json!(10), &json!(true)),
+        "what is included is no part of the page"
+    );
+    let ends = json!([{"id": "m0", "withPreviousMessages": 50}, {"id": "m9", "withNextMessages": 50}, {"id": "none"}]);
+    assert_eq!(ids(&listed(&world, "&perPage=0", &ends).await), ["m0", "m9"]);
+    let elsewhere = json!([{"id": "u1", "threadId": "u", "withNextMessages": 1}, {"id": "u0", "threadId": "u"},
+        {"id": "u1", "threadId": "u"}, {"id": "o0", "threadId": "u"}, {"id": "u1"}]);
+    let list = listed(&world, "&perPage=1", &elsewhere).await;
+    assert_eq!(ids(&list), ["m9", "u0", "u1", "u2"]);
+    assert_eq!((&list["messages"][1]["threadId"], &list["messages"][1]["resourceId"]), (&json!("u"), &json!("mc")));
+}
+
+#[tokio::test]
+async fn an_include_that_cannot_be_done_is_refused() {
+    let world = World::new();
+    ten(&world).await;
+    for include in [
+        "7",
+        "%5B7%5D",
+        "%5B%7B%7D%5D",
+        "%5B%7B%22id%22:%22%22%7D%5D",
+        "%5B%7B%22id%22:%22m1%22,%22withNextMessages%22:51%7D%5D",
+        "%5B%7B%22id%22:%22m1%22,%22withNextMessages%22:-1%7D%5D",
+    ] {
+        let answer = world.get(&format!("/api/memory/threads/t/messages?resourceId=mc&include={include}")).await;
+        issue(&answer, "Invalid query parameters", "include");
+    }
+    let eleven = [r#"{"id":"m1"}"#; 11].join(",").replace('{', "%7B").replace('}', "%7D").replace('"', "%22");
+    let answer = world.get(&format!("/api/memory/threads/t/messages?resourceId=mc&include=%5B{eleven}%5D")).await;
+    issue(&answer, "Invalid query parameters", "include");
+}

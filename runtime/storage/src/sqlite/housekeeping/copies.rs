@@ -18,9 +18,10 @@ use super::super::turn::Desk;
 use super::super::writer::{Group, Step};
 use super::super::{message, recall};
 use super::Gathered;
+use crate::budget::Budget;
 use crate::line::lock;
 
-/// Messages copied between two looks at the time; one can hold megabytes.
+/// Messages read at once, of 8 MiB at most.
 const CHUNK: i64 = 16;
 /// What the lease of a copy names in place of a turn.
 const LEASE: &str = "copy";
@@ -49,8 +50,14 @@ struct Rows {
     /// The owner's number in the index, if it has one.
     owner: Option<i64>,
     agents: BTreeSet<AgentId>,
+    /// How many were copied.
+    count: i64,
+    /// What is told of the copy: its beginning, since the whole may be larger than memory.
+    budget: Budget,
     messages: Vec<StoredMessage>,
     ids: Vec<(MessageId, MessageId)>,
+    /// The old id of the last one copied.
+    last_id: Option<MessageId>,
 }
 
 impl Copying {
@@ -112,8 +119,19 @@ impl Copying {
         *lock(&self.begun) = Some(target);
         let owner = recall::owner_of(group.connection, &self.source.resource)?;
         let agents = self.new.agent.iter().cloned().collect();
-        let (messages, ids) = (Vec::new(), Vec::new());
-        Ok(Rows { source: source.number, target, next, last, owner, agents, messages, ids })
+        Ok(Rows {
+            source: source.number,
+            target,
+            next,
+            last,
+            owner,
+            agents,
+            count: 0,
+            budget: Budget::answer(),
+            messages: Vec::new(),
+            ids: Vec::new(),
+            last_id: None,
+        })
     }
 
     fn target_is_free(&self, group: &Group<'_>) -> Outcome<()> {
@@ -138,9 +156,9 @@ impl Copying {
         let sql =
             format!("SELECT {} FROM messages WHERE place >= ?1 AND place <= ?2 ORDER BY place LIMIT ?3", row::COLUMNS);
         let range = (place(rows.source, rows.next), place(rows.source, rows.last), CHUNK);
-        let some = message::collect(group.connection, &sql, range)?;
+        let some = message::collect_within(group.connection, &sql, range, Budget::answer())?;
         rows.next = some.last().map_or(rows.last, |last| last.seq.0.cast_signed()) + 1;
-        for old in some {
+        for old in some.into_iter().filter(|old| self.range.takes(&old.message)) {
             self.copy_one(group, rows, old)?;
         }
         Ok(())
@@ -149,28 +167,33 @@ impl Copying {
     fn copy_one(&self, group: &Group<'_>, rows: &mut Rows, old: StoredMessage) -> Outcome<()> {
         let mut message = old.message;
         let id = MessageId::fresh(&*self.desk.ids);
-        rows.ids.push((std::mem::replace(&mut message.id, id.clone()), id));
+        let old_id = std::mem::replace(&mut message.id, id.clone());
         // Nobody will finish it here.
         message.abandon();
         let encoded = Encoded::new(message)?;
         rows.agents.extend(encoded.author().cloned());
-        let seq = i64::try_from(rows.messages.len()).unwrap_or(i64::MAX).saturating_add(1);
+        rows.count += 1;
+        let seq = rows.count;
         let created_at = encoded.message.created_at.millis();
         encoded.insert(group, rows.target, seq, old.turn.as_ref(), created_at)?;
         let seqs = (old.seq.0.cast_signed(), seq);
         recall::copy_entries(group, rows.owner, (rows.source, rows.target), seqs)?;
-        rows.messages.push(StoredMessage { seq: Seq(seq.cast_unsigned()), turn: old.turn, message: encoded.message });
+        if rows.budget.takes(encoded.stored_bytes()) {
+            rows.ids.push((old_id.clone(), id));
+            let seq = Seq(seq.cast_unsigned());
+            rows.messages.push(StoredMessage { seq, turn: old.turn, message: encoded.message });
+        }
+        rows.last_id = Some(old_id);
         Ok(())
     }
 
     /// Makes the copy visible, with all that is counted and listed.
     fn finish(&self, group: &mut Group<'_>, rows: Rows) -> Outcome<Copied> {
         self.target_is_free(group)?;
-        let count = i64::try_from(rows.messages.len()).unwrap_or(i64::MAX);
         let number = group.next_number()?;
         let sql = "UPDATE threads SET dead = 0, messages = ?2, last_seq = ?2, active = ?3, changed = ?3 \
                    WHERE number = ?1";
-        group.connection.prepare_cached(sql)?.execute((rows.target, count, number))?;
+        group.connection.prepare_cached(sql)?.execute((rows.target, rows.count, number))?;
         group.connection.prepare_cached("DELETE FROM leases WHERE thread = ?1")?.execute([rows.target])?;
         let found = thread::find_or_fail(group.connection, &self.target)?;
         if found.listed {
@@ -182,9 +205,10 @@ impl Copying {
         let sql = "INSERT INTO working_threads (thread, text, version, updated_at) \
                    SELECT ?2, text, 1, updated_at FROM working_threads WHERE thread = ?1 AND text NOTNULL";
         group.connection.prepare_cached(sql)?.execute((rows.source, rows.target))?;
-        recall::bump(group)?;
+        recall::bump(group, self.target.resource.as_str())?;
         *lock(&self.begun) = None;
-        Ok(Copied { thread: super::get(group, &self.target)?, messages: rows.messages, ids: rows.ids })
+        let thread = super::get(group, &self.target)?;
+        Ok(Copied { thread, messages: rows.messages, ids: rows.ids, last: rows.last_id })
     }
 }
 

@@ -58,7 +58,7 @@ fn doom_some(group: &Group<'_>, desk: &Desk, resource: &ResourceId, erased: &mut
         }
     }
     if !some.is_empty() {
-        recall::bump(group)?;
+        recall::bump(group, name)?;
         return Ok(true);
     }
     let copies = "UPDATE threads INDEXED BY threads_in_making SET dead = 1 WHERE resource = ?1 AND dead = 2";
@@ -89,5 +89,5 @@ fn rest(group: &Group<'_>, resource: &ResourceId, erased: &mut Erased) -> Outcom
     ] {
         group.connection.prepare_cached(sql)?.execute([name])?;
     }
-    recall::bump(group)
+    Ok(())
 }

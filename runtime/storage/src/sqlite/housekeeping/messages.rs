@@ -28,7 +28,7 @@ pub(super) fn delete(key: ThreadKey, mut messages: Vec<MessageId>, now: i64, cou
             let sql = "UPDATE threads SET messages = messages - ?2 WHERE number = ?1";
             group.connection.prepare_cached(sql)?.execute((thread.number, gone.cast_signed()))?;
             thread::changed(group, &thread, now)?;
-            recall::bump(group)?;
+            recall::bump(group, key.resource.as_str())?;
             *lock(&count) += gone;
         }
         Ok(messages.is_empty())

@@ -46,7 +46,9 @@ pub(super) fn transfer(group: &mut Group<'_>, desk: &Desk, key: &ThreadKey, to: 
             moved.words.push(number);
         }
     }
-    recall::bump(group)?;
+    for owner in [&key.resource, to] {
+        recall::bump(group, owner.as_str())?;
+    }
     moved.thread = super::get(group, &target)?;
     Ok(moved)
 }

@@ -99,10 +99,10 @@ pub(in super::super) fn remove_message(group: &Group<'_>, thread: i64, seq: i64)
     super::words::remove(group, place(thread, seq))
 }
 
-/// Notes that an index changed; see [`super::IndexWatch`].
-pub(in super::super) fn bump(group: &Group<'_>) -> Outcome<()> {
-    let sql = "UPDATE counters SET value = value + 1 WHERE name = 'index'";
-    group.connection.prepare_cached(sql)?.execute([])?;
+/// Notes that an owner's index changed, if it has one; see [`super::IndexWatch`].
+pub(in super::super) fn bump(group: &Group<'_>, resource: &str) -> Outcome<()> {
+    let sql = "UPDATE owners SET changes = changes + 1 WHERE resource = ?1";
+    group.connection.prepare_cached(sql)?.execute([resource])?;
     Ok(())
 }
 

@@ -112,7 +112,6 @@ pub(in super::super) fn move_words(mut threads: Vec<i64>) -> Step {
 
 /// The place reached when the time is up.
 fn move_some(group: &Group<'_>, owner: i64, thread: i64, from: i64, until: Instant) -> Outcome<Option<i64>> {
-    super::bump(group)?;
     let sql = "SELECT place, terms FROM terms WHERE place > ?1 AND place <= ?2 ORDER BY place";
     let mut statement = group.connection.prepare_cached(sql)?;
     let mut rows = statement.query((from, place(thread, LAST)))?;

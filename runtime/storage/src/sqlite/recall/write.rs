@@ -65,7 +65,7 @@ fn some(
     for (first, last) in runs(&seqs) {
         add_run(group, place.shelf, first, last)?;
     }
-    bump(group)?;
+    bump(group, key.resource.as_str())?;
     Ok(done)
 }
 

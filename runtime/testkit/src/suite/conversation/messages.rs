@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use roster_model::id::{MessageId, ThreadKey};
 use roster_model::message::{FileData, Message, MessageStatus, Origin, Part, Role, Seq, ToolCall, ToolResult};
-use roster_model::storage::{Direction, MessageQuery, StoreErrorKind, ThreadChange};
+use roster_model::storage::{ConversationStore, Direction, MessageQuery, StoreErrorKind, ThreadChange};
 use serde_json::{Map, Value, json};
 
 use super::{Store, Subject, agent, answer, begin, ids_of, key, message, question, refused, save};
@@ -60,7 +60,7 @@ async fn pages(store: &dyn Store, key: &ThreadKey, direction: Direction) -> Vec<
     let mut seen = Vec::new();
     for (page, (size, more)) in [(100, true), (100, true), (5, false)].into_iter().enumerate() {
         let offset = page as u64 * 100;
-        let query = MessageQuery { direction, offset, limit: 100, before: None };
+        let query = MessageQuery { direction, offset, limit: 100, ..MessageQuery::default() };
         let page = store.messages(key, query).await.expect("page");
         assert_eq!((page.rows.len(), page.next.is_some(), page.total), (size, more, 205));
         seen.extend(ids_of(&page.rows));
@@ -101,6 +101,35 @@ pub async fn messages_before_one_are_paged(subject: &Subject) {
     let before = Some(MessageId::new("nope").expect("legal"));
     let query = MessageQuery { limit: 10, before, ..MessageQuery::default() };
     refused(store.messages(&key, query).await, StoreErrorKind::NotFound);
+}
+
+/// From a message that is known onwards, also together with an end; `total` counts what the query covers.
+pub async fn messages_from_one_are_paged(subject: &Subject) {
+    let (store, key) = (&*subject.store, key("shop", "t"));
+    let all = fill(store, &key, 25).await;
+    pages_from(store, &key, &all).await;
+    let from = Some(MessageId::new("nope").expect("legal"));
+    let query = MessageQuery { limit: 10, from, ..MessageQuery::default() };
+    refused(store.messages(&key, query).await, StoreErrorKind::NotFound);
+}
+
+/// Checks pages that begin at a message, of a thread that holds `all`: 21 messages at least.
+pub(crate) async fn pages_from(store: &dyn ConversationStore, key: &ThreadKey, all: &[String]) {
+    let id = |n: usize| Some(MessageId::new(&all[n]).expect("legal"));
+    let rest = all.len() as u64 - 17;
+    let page = async |query| store.messages(key, query).await.expect("page");
+    let ascending = MessageQuery { direction: Direction::Ascending, limit: 3, ..MessageQuery::default() };
+    let first = page(MessageQuery { from: id(17), ..ascending.clone() }).await;
+    assert_eq!((ids_of(&first.rows), first.total), (all[17..20].to_vec(), rest));
+    assert_eq!(first.next.as_deref(), Some(all[19].as_str()));
+    let next = page(MessageQuery { from: id(17), offset: 3, ..ascending.clone() }).await;
+    assert_eq!((ids_of(&next.rows)[0].as_str(), next.total), (all[20].as_str(), rest));
+    let both = page(MessageQuery { from: id(4), before: id(6), ..ascending.clone() }).await;
+    assert_eq!((ids_of(&both.rows), both.total, both.next), (all[4..6].to_vec(), 2, None));
+    let newest = page(MessageQuery { from: id(4), before: id(20), limit: 2, ..MessageQuery::default() }).await;
+    assert_eq!((ids_of(&newest.rows), newest.total), (vec![all[19].clone(), all[18].clone()], 16));
+    let backwards = page(MessageQuery { from: id(6), before: id(4), ..ascending }).await;
+    assert_eq!((backwards.rows.len(), backwards.total, backwards.next), (0, 0, None));
 }
 
 /// Appends a message of so many mebibytes for each, one at a time: not every store takes all of it in one piece.

@@ -4,13 +4,16 @@ use std::collections::BTreeSet;
 
 use roster_model::housekeeping::{Copied, CopyRange};
 use roster_model::id::{MessageId, ThreadId};
-use roster_model::message::{Message, MessageStatus, Seq};
+use roster_model::message::{Message, MessageStatus, Role, Seq};
 use roster_model::storage::{NewThread, StoreErrorKind, ThreadQuery};
+use roster_model::time::Timestamp;
 use roster_model::working::MemoryScope;
 use serde_json::{Map, json};
 
 use super::{found, listed, rich};
-use crate::suite::conversation::{agent, answer, begin, finish, ids, ids_of, key, question, refused, save, whole_turn};
+use crate::suite::conversation::{
+    agent, answer, begin, finish, ids, ids_of, key, message, question, refused, save, whole_turn,
+};
 use crate::suite::session::{
     Session, Subject, entry, hit_places, hits, id, long_thread, owner, places, thread_of, words_only,
 };
@@ -64,13 +67,19 @@ pub async fn a_copy_can_take_a_range(subject: &Subject) {
     let cases = [(None, None, 0..5), (Some(2), None, 3..5), (Some(9), None, 0..5), (None, Some("3"), 0..3)];
     let cases = cases.into_iter().chain([(Some(2), Some("3"), 1..3), (Some(0), None, 0..0), (None, Some("1"), 0..1)]);
     for (number, (newest, until, wanted)) in cases.enumerate() {
-        let copied = copy(store, "t", &format!("copy{number}"), CopyRange { newest, until: until.map(id) }).await;
+        let copied = copy(
+            store,
+            "t",
+            &format!("copy{number}"),
+            CopyRange { newest, until: until.map(id), ..CopyRange::default() },
+        )
+        .await;
         let old: Vec<&str> = copied.ids.iter().map(|(old, _)| old.as_str()).collect();
         assert_eq!(old, ["1", "2", "3", "4", "5"][wanted], "{newest:?} until {until:?}");
         let seqs: Vec<Seq> = copied.messages.iter().map(|row| row.seq).collect();
         assert_eq!(seqs, (1..=old.len() as u64).map(Seq).collect::<Vec<_>>());
     }
-    let range = CopyRange { newest: None, until: Some(id("6")) };
+    let range = CopyRange { until: Some(id("6")), ..CopyRange::default() };
     let none = store.copy_thread(&key("shop", "t"), &to("none"), NewThread::default(), range).await;
     refused(none, StoreErrorKind::NotFound);
     assert_eq!(store.thread(&key("shop", "none")).await.expect("thread"), None);
@@ -83,7 +92,7 @@ pub async fn a_copy_takes_its_index_entries_along(subject: &Subject) {
     let entries = vec![entry("1", &[1.0], "word one"), entry("3", &[3.0], "word three"), words_only("4", "four")];
     store.index(&source, "s", entries).await.expect("indexed");
     store.index(&source, "r", vec![entry("3", &[3.0, 3.0], "word three")]).await.expect("indexed");
-    copy(store, "t", "copy", CopyRange { newest: Some(3), until: None }).await;
+    copy(store, "t", "copy", CopyRange { newest: Some(3), ..CopyRange::default() }).await;
     let of = async |space: &str| {
         let (rows, _) = store.vectors(&owner("shop"), Some(&to("copy")), space, 0, 10).await.expect("vectors");
         (places(&rows), rows.into_iter().map(|row| row.vector).collect::<Vec<_>>())
@@ -156,7 +165,7 @@ pub async fn a_long_thread_is_copied_whole(subject: &Subject) {
     let entries = rows.iter().map(|row| entry(row.message.id.as_str(), &[row.seq.0 as f32], "w")).collect();
     store.index(&source, "s", entries).await.expect("indexed");
     store.delete_messages(&source, vec![id("t.0"), id("t.500"), id("t.999")]).await.expect("deleted");
-    let copied = copy(store, "t", "copy", CopyRange { newest: Some(600), until: None }).await;
+    let copied = copy(store, "t", "copy", CopyRange { newest: Some(600), ..CopyRange::default() }).await;
     let (old, total) = listed(store, &source).await;
     assert_eq!(total, 997);
     assert_eq!(copied.ids.iter().map(|(old, _)| old.as_str()).collect::<Vec<_>>(), old[397..]);
@@ -169,4 +178,49 @@ pub async fn a_long_thread_is_copied_whole(subject: &Subject) {
     }
     store.append(&key("shop", "copy"), vec![question("next")]).await.expect("appended");
     assert_eq!(store.tail(&key("shop", "copy"), 1, None).await.expect("tail")[0].seq, Seq(601));
+}
+
+/// Of the range, only what its filters take, with seqs from 1 and the entries that belong to it.
+pub async fn a_copy_keeps_what_its_filters_take(subject: &Subject) {
+    let (store, source) = (&*subject.store, key("shop", "t"));
+    store.create_thread(&source, NewThread::default()).await.expect("made");
+    let dated = |n: i64| Message { created_at: Timestamp::from_millis(n * 1000), ..question(&n.to_string()) };
+    store.append(&source, (1..=5).map(dated).collect()).await.expect("saved");
+    store.index(&source, "s", vec![entry("2", &[2.0], "two"), entry("4", &[4.0], "four")]).await.expect("indexed");
+    let at = |n: i64| Some(Timestamp::from_millis(n * 1000));
+    let only = |ids: &[&str]| Some(ids.iter().map(|text| id(text)).collect());
+    let all = CopyRange::default;
+    for (name, range, expected) in [
+        ("ids", CopyRange { only: only(&["2", "4", "9"]), ..all() }, vec!["2", "4"]),
+        ("none", CopyRange { only: only(&[]), ..all() }, vec![]),
+        ("since", CopyRange { since: at(4), ..all() }, vec!["4", "5"]),
+        ("up-to", CopyRange { up_to: at(2), ..all() }, vec!["1", "2"]),
+        ("both", CopyRange { since: at(2), up_to: at(4), only: only(&["1", "4"]), ..all() }, vec!["4"]),
+        ("newest", CopyRange { newest: Some(2), up_to: at(4), ..all() }, vec!["4"]),
+    ] {
+        let copied = copy(store, "t", name, range).await;
+        assert_eq!(copied.ids.iter().map(|(old, _)| old.as_str()).collect::<Vec<_>>(), expected, "{name}");
+        assert_eq!(copied.last.as_ref().map(MessageId::as_str), expected.last().copied(), "{name}");
+        assert_eq!(copied.thread.message_count, expected.len() as u64, "{name}");
+        assert_eq!(copied.messages, store.tail(&key("shop", name), 10, None).await.expect("tail"), "{name}");
+    }
+    let (vectors, _) = store.vectors(&owner("shop"), Some(&to("ids")), "s", 0, 10).await.expect("vectors");
+    assert_eq!(places(&vectors), [("ids".to_owned(), 1), ("ids".to_owned(), 2)]);
+    let (vectors, _) = store.vectors(&owner("shop"), Some(&to("both")), "s", 0, 10).await.expect("vectors");
+    assert_eq!(places(&vectors), [("both".to_owned(), 1)]);
+}
+
+/// The copy is whole; what is told of it is as much as a page holds.
+pub async fn a_large_copy_tells_its_beginning(subject: &Subject) {
+    let (store, source) = (&*subject.store, key("shop", "t"));
+    store.create_thread(&source, NewThread::default()).await.expect("made");
+    let large = |n: i32| message(&n.to_string(), Role::User, &"x".repeat(3 << 20));
+    for n in 1..=5 {
+        store.append(&source, vec![large(n)]).await.expect("saved");
+    }
+    let copied = copy(store, "t", "copy", CopyRange::default()).await;
+    assert_eq!(copied.ids.iter().map(|(old, _)| old.as_str()).collect::<Vec<_>>(), ["1", "2"]);
+    assert_eq!((copied.messages.len(), copied.thread.message_count), (2, 5));
+    assert_eq!(copied.last, Some(id("5")));
+    assert_eq!(listed(store, &key("shop", "copy")).await.1, 5);
 }

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use roster_model::housekeeping::Erased;
+use roster_model::id::ResourceId;
 use roster_model::message::{Role, Seq};
 use roster_model::storage::{Direction, MessageQuery, NewThread, OperatorStore, StoreErrorKind};
 use roster_model::working::MemoryScope;
 
 use super::{found, listed, rich};
 use crate::suite::conversation::{
-    answer, begin, begin_with, finish, ids, ids_of, key, message, question, refused, save, whole_turn,
+    answer, begin, begin_with, finish, ids, ids_of, key, message, pages_from, question, refused, save, whole_turn,
 };
 use crate::suite::session::{Subject, entry, id, long_thread, owner, thread_of, words_only};
 
@@ -40,7 +41,7 @@ pub async fn pages_over_deleted_messages_neither_repeat_nor_skip(subject: &Subje
     for direction in [Direction::Ascending, Direction::Descending] {
         let mut seen = Vec::new();
         for page in 0.. {
-            let query = MessageQuery { direction, offset: page * 9, limit: 9, before: None };
+            let query = MessageQuery { direction, offset: page * 9, limit: 9, ..MessageQuery::default() };
             let page = store.messages(&key, query).await.expect("page");
             assert_eq!(page.total, all.len() as u64);
             seen.extend(ids_of(&page.rows));
@@ -65,6 +66,7 @@ pub async fn pages_over_deleted_messages_neither_repeat_nor_skip(subject: &Subje
     }
     seen.reverse();
     assert_eq!(seen, all);
+    pages_from(store, &key, &all).await;
 }
 
 /// As where nothing is missing.
@@ -120,6 +122,12 @@ pub async fn threads_of_messages_are_found(subject: &Subject) {
         found.into_iter().map(|(thread, id)| (thread.to_string(), id.to_string())).collect();
     let pairs = [("t", "1"), ("t", "2"), ("u", "2"), ("child", "4")];
     assert_eq!(found, pairs.map(|(thread, id)| (thread.to_owned(), id.to_owned())).into());
+    for (message, expected) in [("1", &["a", "b"][..]), ("9", &["b"]), ("4", &["a"]), ("nope", &[])] {
+        let owners = store.owners_of_message(&id(message), 9).await.expect("found");
+        let owners: BTreeSet<&str> = owners.iter().map(ResourceId::as_str).collect();
+        assert_eq!(owners, expected.iter().copied().collect(), "{message}");
+    }
+    assert_eq!(store.owners_of_message(&id("1"), 1).await.expect("found").len(), 1);
     assert_eq!(store.threads_of_messages(&owner("c"), wanted).await.expect("found"), []);
     assert_eq!(store.threads_of_messages(&owner("a"), Vec::new()).await.expect("found"), []);
 }

@@ -188,28 +188,50 @@ pub async fn neighbours_come_in_order(subject: &Subject) {
 /// With every kind of change; turns alone leave it as it is.
 pub async fn the_index_version_moves_with_the_index(subject: &Subject) {
     let (store, key) = (&*subject.store, key("shop", "t"));
+    let (shop, bank, other) = (owner("shop"), owner("bank"), crate::suite::conversation::key("other", "t"));
+    long_thread(store, &other, 3).await;
+    store.index(&other, "s", numbered(&other, 3)).await.expect("indexed");
+    let others = store.index_version(&other.resource);
     long_thread(store, &key, 3).await;
-    let mut last = store.index_version();
+    let versions = || [store.index_version(&shop), store.index_version(&bank)];
+    let mut last = versions();
     crate::suite::conversation::whole_turn(store, &key, "one").await;
-    assert_eq!(store.index_version(), last, "a turn changes no index");
-    let mut moved = |what: &str| {
-        let now = store.index_version();
-        assert_ne!(now, last, "{what}");
+    assert_eq!(versions(), last, "a turn changes no index");
+    let mut moved = |what: &str, expected: [bool; 2]| {
+        let now = versions();
+        assert_eq!([now[0] != last[0], now[1] != last[1]], expected, "{what}");
+        assert_eq!(store.index_version(&other.resource), others, "{what}: of another owner");
         last = now;
     };
     store.index(&key, "s", numbered(&key, 3)).await.expect("indexed");
-    moved("index");
+    moved("index", [true, false]);
     store.delete_messages(&key, vec![id("t.1")]).await.expect("deleted");
-    moved("messages deleted");
-    store
-        .copy_thread(&key, &crate::suite::conversation::key("shop", "u").thread, Default::default(), Default::default())
-        .await
-        .expect("copied");
-    moved("copied");
-    store.transfer_thread(&key, &owner("bank")).await.expect("transferred");
-    moved("transferred");
-    store.delete_thread(&ThreadKey { resource: owner("bank"), thread: key.thread.clone() }).await.expect("deleted");
-    moved("thread deleted");
-    store.erase(&owner("shop")).await.expect("erased");
-    moved("erased");
+    moved("messages deleted", [true, false]);
+    let target = crate::suite::conversation::key("shop", "u").thread;
+    store.copy_thread(&key, &target, Default::default(), Default::default()).await.expect("copied");
+    moved("copied", [true, false]);
+    store.transfer_thread(&key, &bank).await.expect("transferred");
+    moved("transferred", [true, true]);
+    store.delete_thread(&ThreadKey { resource: bank.clone(), thread: key.thread.clone() }).await.expect("deleted");
+    moved("thread deleted", [false, true]);
+    let (before, again) = (store.index_version(&shop), crate::suite::conversation::key("shop", "u"));
+    store.erase(&shop).await.expect("erased");
+    moved("erased", [true, false]);
+    long_thread(store, &again, 3).await;
+    for _ in 0..3 {
+        store.index(&again, "s", numbered(&again, 3)).await.expect("indexed");
+        assert_ne!(store.index_version(&shop), before, "an owner that comes again does not count on where it was");
+    }
+}
+
+/// By one with each call, so that whoever wrote can tell whether somebody else did too.
+pub async fn the_index_version_counts_ones_own_writes(subject: &Subject) {
+    let (store, key) = (&*subject.store, key("shop", "t"));
+    long_thread(store, &key, 3).await;
+    store.index(&key, "s", numbered(&key, 3)).await.expect("indexed");
+    for _ in 0..3 {
+        let before = store.index_version(&key.resource);
+        store.index(&key, "s", numbered(&key, 3)).await.expect("indexed");
+        assert_eq!(store.index_version(&key.resource), before + 1);
+    }
 }
