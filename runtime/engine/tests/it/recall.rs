@@ -335,13 +335,13 @@ async fn what_came_past_recall_is_indexed_with_the_next_turn() {
         metadata: serde_json::Map::new(),
     };
     world.store.append(&key("saved"), (0..40).map(row).collect()).await.unwrap();
-    all(start(&world.services, world.request("plain", "b", &[(Role::User, "the gate word is TULIP")])).unwrap()).await;
+    all(start(&world.services, world.request("plain", "b", &[(Role::User, "my dog is called TULIP")])).unwrap()).await;
     let shop = ResourceId::new("shop").unwrap();
     assert_eq!(world.store.unindexed(&shop, "words-1/64", 100).await.unwrap().len(), 42);
     say(&world, "c", "hello again").await;
     assert!(world.store.unindexed(&shop, "words-1/64", 100).await.unwrap().is_empty());
     assert!(say(&world, "d", "what is the locker word?").await.contains("the locker word is ORCHID"));
-    assert!(say(&world, "e", "what is the gate word?").await.contains("the gate word is TULIP"));
+    assert!(say(&world, "e", "what is my dog called?").await.contains("my dog is called TULIP"));
 }
 
 #[tokio::test]

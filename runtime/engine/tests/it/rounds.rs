@@ -1,6 +1,6 @@
 //! TO-a7 over and over: turns of one thread that come at once, some of whose clients leave.
 
-use roster_engine::turn::{TurnEvent, start};
+use roster_engine::turn::TurnEvent;
 use roster_model::message::{MessageStatus, Part, Role};
 use roster_model::storage::ConversationStore;
 
