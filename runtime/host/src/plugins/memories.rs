@@ -89,7 +89,7 @@ impl FactorySource for Factories {
             return Err(NameFault {
                 code: "unknown_factory",
                 message: format!("unknown memory factory `{name}`"),
-                help: Some(match suggest(name, [OWN].into_iter()) {
+                help: Some(match suggest(name, [OWN]) {
                     Some(meant) => format!("did you mean `{meant}`?"),
                     None => format!("write `{OWN}`, or `plugin:factory` for a plugin's"),
                 }),
