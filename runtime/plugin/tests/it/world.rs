@@ -78,6 +78,8 @@ impl World {
         let folder = tempfile::tempdir().expect("a folder");
         let mut settings = Settings::new("liar", vec![folder.path().to_path_buf()]);
         settings.isolation = isolation;
+        // A busy machine is slow: what takes long at the start is no failure of these tests.
+        settings.start_timeout = Duration::from_secs(60);
         settings.file = "libliar.so".to_owned();
         place(&liar(macros), &folder.path().join("libliar.so"));
         change(&mut settings);
@@ -99,7 +101,7 @@ impl World {
         })
         .expect("plugins");
         plugins.configure(vec![settings]);
-        plugins.settle(Duration::from_secs(20));
+        plugins.settle(Duration::from_secs(60));
         Self { folder, plugins, changes }
     }
 
