@@ -12,5 +12,5 @@ pub mod transcript;
 mod window;
 pub mod working;
 
-pub use policy::{FactoryError, Keeps, Memory, MemoryFactory, Policy};
+pub use policy::{Elsewhere, FactoryError, Keeps, Memory, MemoryFactory, Policy};
 pub use window::{CutResult, Fitted, Spoken, estimate_tokens, fit};

@@ -4,25 +4,37 @@
 mod list;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures_util::future::join_all;
 use roster_model::feed::{FeedRecord, FeedStore, TurnFeed};
 use roster_model::housekeeping::{Copied, CopyRange, Erased, Housekeeping, SessionStore};
 use roster_model::id::{MessageId, ResourceId, ThreadId, ThreadKey, TurnId};
 use roster_model::message::{Message, Seq, StoredMessage};
 use roster_model::recall::{IndexEntry, IndexedVector, RecallStore, TextHit, Unindexed};
 use roster_model::storage::{
-    BeginTurn, Begun, ConversationStore, MessageQuery, NewThread, Page, SaveAnswer, StoreError, StoreResult, Thread,
-    ThreadChange, ThreadQuery,
+    BeginTurn, Begun, ConversationStore, MessageQuery, NewThread, Page, SaveAnswer, StoreError, StoreErrorKind,
+    StoreResult, Thread, ThreadChange, ThreadQuery,
 };
 use roster_model::suspension::{ResumedTurn, SuspendedTurn, SuspensionStore};
 use roster_model::time::Timestamp;
 use roster_model::working::{MemoryScope, WorkingMemory, WorkingMemoryStore};
 use serde_json::{Map, Value};
+use tokio::time::timeout;
 
 use crate::plugins::PluginHost;
 
 /// A store.
 type Store = Arc<dyn SessionStore>;
+
+/// How long a plugin may take to say whether it has a thread.
+const SOON: Duration = Duration::from_secs(3);
+
+/// The answer of a store that may hang.
+pub(crate) async fn soon<T>(answer: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    let late = |_| Err(StoreError::new(StoreErrorKind::Unavailable, "a plugin's memory does not answer"));
+    timeout(SOON, answer).await.unwrap_or_else(late)
+}
 
 /// All conversations of a process.
 pub(crate) struct Conversations {
@@ -50,15 +62,32 @@ impl Conversations {
         if others.is_empty() || self.own.thread(key).await?.is_some_and(is_ours) {
             return Ok(Arc::clone(&self.own));
         }
+        let answers = join_all(others.iter().map(|other| soon(other.thread(key)))).await;
         let mut silent = None;
-        for other in others {
-            match other.thread(key).await {
+        for (other, answer) in others.into_iter().zip(answers) {
+            match answer {
                 Ok(Some(_)) => return Ok(other),
                 Ok(None) => {}
                 Err(error) => silent = Some(error),
             }
         }
         silent.map_or_else(|| Ok(Arc::clone(&self.own)), Err)
+    }
+
+    /// Made where it is, else in the runtime's own store: also while a memory is silent, since an empty one hides nothing.
+    async fn create(&self, key: &ThreadKey, new: NewThread) -> Result<(Thread, bool), StoreError> {
+        let home = self.home(key).await.unwrap_or_else(|_| Arc::clone(&self.own));
+        home.create_thread(key, new).await
+    }
+
+    /// Threads of sub-agents may be in other stores than their parent. Those that may fail first: who is told of a
+    /// failure asks again, and finds the rest.
+    async fn delete_everywhere(&self, key: &ThreadKey) -> Result<bool, StoreError> {
+        let mut deleted = false;
+        for store in self.others().into_iter().chain([Arc::clone(&self.own)]) {
+            deleted |= store.delete_thread(key).await?;
+        }
+        Ok(deleted)
     }
 
     async fn home_of(&self, scope: &MemoryScope) -> Result<Store, StoreError> {
@@ -71,7 +100,8 @@ impl Conversations {
     async fn erase_all(&self, resource: &ResourceId) -> Result<Erased, StoreError> {
         let mut all = Erased::default();
         // Those that may fail first: who is told of a failure asks again, and finds the rest.
-        for store in self.others().into_iter().chain([Arc::clone(&self.own)]) {
+        let unopened = self.plugins.unopened(&self.own).await?.into_iter().map(|memory| memory as Store);
+        for store in self.others().into_iter().chain(unopened).chain([Arc::clone(&self.own)]) {
             let erased = store.erase(resource).await?;
             all.threads += erased.threads;
             all.messages += erased.messages;
@@ -116,7 +146,7 @@ impl ConversationStore for Conversations {
     }
 
     fn create_thread<'a>(&'a self, key: &'a ThreadKey, new: NewThread) -> StoreResult<'a, (Thread, bool)> {
-        at_home!(self, key, create_thread(key, new))
+        Box::pin(self.create(key, new))
     }
 
     fn thread<'a>(&'a self, key: &'a ThreadKey) -> StoreResult<'a, Option<Thread>> {
@@ -139,7 +169,7 @@ impl ConversationStore for Conversations {
     }
 
     fn delete_thread<'a>(&'a self, key: &'a ThreadKey) -> StoreResult<'a, bool> {
-        at_home!(self, key, delete_thread(key))
+        Box::pin(self.delete_everywhere(key))
     }
 }
 
@@ -277,6 +307,10 @@ impl Housekeeping for Conversations {
 
     fn erase<'a>(&'a self, resource: &'a ResourceId) -> StoreResult<'a, Erased> {
         Box::pin(self.erase_all(resource))
+    }
+
+    fn delete_if_empty<'a>(&'a self, seen: &'a Thread) -> StoreResult<'a, bool> {
+        self.own.delete_if_empty(seen)
     }
 
     fn merge_metadata<'a>(&'a self, key: &'a ThreadKey, change: Map<String, Value>) -> StoreResult<'a, Thread> {

@@ -88,6 +88,9 @@ pub trait Housekeeping: Send + Sync + 'static {
     ) -> StoreResult<'a, Vec<(ThreadId, MessageId)>>;
     /// Removes everything of an owner; when it returns nothing of it is left.
     fn erase<'a>(&'a self, resource: &'a ResourceId) -> StoreResult<'a, Erased>;
+    /// Deletes a thread that is still as it was seen, if it holds neither messages nor a working memory and no turn runs
+    /// in it; the threads of its sub-agents stay. False when it is not so any more, or there is none.
+    fn delete_if_empty<'a>(&'a self, seen: &'a Thread) -> StoreResult<'a, bool>;
     /// Changes only the named keys of a thread's metadata; `null` removes one.
     fn merge_metadata<'a>(&'a self, key: &'a ThreadKey, change: Map<String, Value>) -> StoreResult<'a, Thread>;
     /// Sets the title only if nobody has given one; true when it was set.

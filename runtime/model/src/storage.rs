@@ -244,8 +244,8 @@ pub trait ConversationStore: Send + Sync + 'static {
     fn threads<'a>(&'a self, resource: &'a ResourceId, query: ThreadQuery) -> StoreResult<'a, Page<Thread>>;
     /// Changes fields. `NotFound` for an unknown thread.
     fn update_thread<'a>(&'a self, key: &'a ThreadKey, change: ThreadChange) -> StoreResult<'a, Thread>;
-    /// Deletes a thread, its sub-agents' threads and all that hangs on them; false when there was none. When it
-    /// returns, nothing of it is left.
+    /// Deletes a thread, its sub-agents' threads (also where the thread itself is not here) and all that hangs on them;
+    /// false when there was none of these. When it returns, nothing of it is left.
     fn delete_thread<'a>(&'a self, key: &'a ThreadKey) -> StoreResult<'a, bool>;
 }
 

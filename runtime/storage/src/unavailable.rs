@@ -235,6 +235,10 @@ impl Housekeeping for UnavailableStore {
         self.refuse()
     }
 
+    fn delete_if_empty<'a>(&'a self, _: &'a Thread) -> StoreResult<'a, bool> {
+        self.refuse()
+    }
+
     fn merge_metadata<'a>(&'a self, _: &'a ThreadKey, _: Map<String, Value>) -> StoreResult<'a, Thread> {
         self.refuse()
     }

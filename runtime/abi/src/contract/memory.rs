@@ -293,10 +293,11 @@ pub struct UpdateThread {
     pub metadata: Option<Map<String, Value>>,
 }
 
-/// Output of `delete_thread`.
+/// Output of `delete_thread`, which deletes the thread and those of its sub-agents (whose `parent` it is), also where the
+/// thread itself is not kept here.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deleted {
-    /// False: there was none.
+    /// False: there was none of these.
     pub deleted: bool,
 }
 

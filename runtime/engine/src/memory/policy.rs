@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use roster_model::embedder::Embedder;
 use roster_model::housekeeping::SessionStore;
+use roster_model::id::ThreadKey;
+use roster_model::storage::StoreResult;
 
 use crate::definition::{MemoryConfig, RecallConfig, WindowConfig, WorkingConfig};
 
@@ -16,13 +18,27 @@ pub struct Memory {
     pub policy: Policy,
     /// Who makes vectors for recall; bound by the registry, `None` without semantic recall.
     pub embedder: Option<Arc<dyn Embedder>>,
+    /// Other stores of the same owners' threads, asked before a turn begins; `None`: there are none.
+    pub elsewhere: Option<Arc<dyn Elsewhere>>,
+}
+
+/// Other stores that keep threads of the same owners: one id is one conversation.
+pub trait Elsewhere: Send + Sync + 'static {
+    /// `Elsewhere` when one of them keeps this thread, and the memory's own store does not.
+    fn refuses<'a>(&'a self, key: &'a ThreadKey) -> StoreResult<'a, ()>;
 }
 
 impl Memory {
     /// A memory over this store with the definition's policies. What a factory returns.
     #[must_use]
     pub fn new(store: Arc<dyn SessionStore>, config: &MemoryConfig) -> Self {
-        Self { store, policy: Policy::of(config), embedder: None }
+        Self { store, policy: Policy::of(config), embedder: None, elsewhere: None }
+    }
+
+    /// The same beside other stores.
+    #[must_use]
+    pub fn beside(self, elsewhere: Option<Arc<dyn Elsewhere>>) -> Self {
+        Self { elsewhere, ..self }
     }
 }
 

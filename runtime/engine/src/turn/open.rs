@@ -48,6 +48,9 @@ impl Turn {
                 ..NewThread::default()
             },
         };
+        if let Some(elsewhere) = &memory.elsewhere {
+            elsewhere.refuses(&begin.key).await.map_err(|error| self.store_failed(&error))?;
+        }
         memory.store.begin_turn(begin).await.map_err(|error| self.store_failed(&error))
     }
 

@@ -149,7 +149,7 @@ fn a_name_for_people_holds_no_credentials() {
 
 #[test]
 fn create_memory_gives_the_window_asked_for_and_takes_no_config() {
-    let factory = CreateMemory { store: Arc::new(RamStore::new(Arc::new(TestClock::default()))) };
+    let factory = CreateMemory { store: Arc::new(RamStore::new(Arc::new(TestClock::default()))), plugins: None };
     let window = WindowConfig { last_messages: 3, max_tokens: Some(100) };
     let mut config = MemoryConfig { window, ..MemoryConfig::new("create_memory") };
     let memory = factory.create(&config).unwrap_or_else(|error| panic!("{error}"));

@@ -3,11 +3,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use futures_util::future::{join, join_all};
 use roster_model::housekeeping::SessionStore;
 use roster_model::id::ResourceId;
 use roster_model::storage::{Direction, Page, PageStart, StoreError, StoreErrorKind, Thread, ThreadOrder, ThreadQuery};
 use roster_model::time::Timestamp;
 use serde_json::{Value, json};
+
+use super::soon;
 
 #[cfg(test)]
 mod tests;
@@ -42,11 +45,8 @@ pub(super) async fn threads(
         PageStart::After(text) => (0, decode(text, stores.len())?),
     };
     let wanted = query.limit.saturating_add(skip);
-    let mut parts = Vec::with_capacity(stores.len());
-    for (store, place) in stores.iter().zip(&places) {
-        parts.push(fetch(store, resource, &query, place, wanted).await?);
-    }
-    let total = parts.iter().map(|part| part.total).sum();
+    let mut parts = fetch_all(stores, resource, &query, &places, wanted).await?;
+    let total = parts.iter().map(|part| part.total).fold(0, u64::saturating_add);
     let mut rows = Vec::new();
     let mut seen = HashSet::new();
     let mut taken = 0;
@@ -67,6 +67,33 @@ pub(super) async fn threads(
     }
     let more = next.iter().any(|place| *place != Place::Done) && !rows.is_empty();
     Ok(Page { rows, total, next: more.then(|| encode(&next)) })
+}
+
+/// A part of each store. The first is the runtime's own; of another that does not answer the list has nothing, since one
+/// plugin must not hide everybody's threads.
+async fn fetch_all(
+    stores: &[Arc<dyn SessionStore>],
+    resource: &ResourceId,
+    query: &ThreadQuery,
+    places: &[Place],
+    wanted: usize,
+) -> Result<Vec<Part>, StoreError> {
+    let (Some((own, others)), Some((first, behind))) = (stores.split_first(), places.split_first()) else {
+        return Ok(Vec::new());
+    };
+    let asked = others.iter().zip(behind).map(|(store, place)| soon(fetch(store, resource, query, place, wanted)));
+    let (own, answers) = join(fetch(own, resource, query, first, wanted), join_all(asked)).await;
+    let mut parts = vec![own?];
+    for (answer, place) in answers.into_iter().zip(behind) {
+        parts.push(match answer {
+            Err(error) if error.kind == StoreErrorKind::Unavailable => {
+                tracing::warn!(%error, "a list of threads lacks those of a plugin's memory");
+                Part { rows: Vec::new().into_iter().peekable(), taken: 0, fetched: 0, total: 0, behind: place.clone() }
+            }
+            answer => answer?,
+        });
+    }
+    Ok(parts)
 }
 
 async fn fetch(

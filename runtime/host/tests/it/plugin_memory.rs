@@ -204,3 +204,77 @@ async fn commands_say_what_plugins_keep() {
         erased.stderr
     );
 }
+
+/// One id is one conversation, whichever store has it.
+#[tokio::test]
+async fn a_conversation_of_a_plugin_is_not_begun_anew_in_the_runtimes_own_store() {
+    let project = project("process");
+    place(&project, "notes");
+    let roster = Roster::serve(&project).await;
+    chat(&roster, &question("noter", "c", "Hello, my name is Ada.")).await.done();
+    let other = open_chat(&roster, &question("keeper", "c", "What is my name?")).await;
+    let (status, body) = (other.status(), other.text().await.expect("text"));
+    assert!(status == 409 && body.contains("thread_elsewhere"), "{status} {body}");
+    chat(&roster, &question("keeper", "other", "hi")).await.done();
+    assert_eq!(messages(&roster, "c").await.len(), 2, "its history stays in sight");
+    let (status, body) = post(
+        &format!("{}/api/memory/messages/delete?agentId=noter", roster.studio),
+        &json!({"messageIds": ["m"], "threadId": "c"}),
+    )
+    .await;
+    assert_eq!((status, &body["code"]), (501, &json!("not_supported")), "{body}");
+    roster.terminate().await;
+}
+
+/// What agents keep that are switched off is erased too; what cannot be asked is a failure that names it.
+#[tokio::test]
+async fn an_owner_is_erased_from_memories_nobody_has_open() {
+    let project = project("process");
+    place(&project, "notes");
+    let roster = Roster::serve(&project).await;
+    for owner in ["user:ada", "user:bob"] {
+        chat(&roster, &of(owner, "c", "hi")).await.done();
+    }
+    roster.terminate().await;
+    let definition = project.path("agents/noter.toml");
+    let text = std::fs::read_to_string(&definition).expect("a definition");
+    std::fs::write(&definition, format!("enabled = false\n{text}")).expect("written");
+    let roster = Roster::serve(&project).await;
+    assert_eq!(agent(&roster, "noter").await["state"], "disabled");
+    let erase = async |roster: &Roster, owner: &str| {
+        let url = format!("{}/api/memory/resources/{owner}", roster.studio);
+        ask(reqwest::Method::DELETE, &url, None).await
+    };
+    let (status, erased) = erase(&roster, "user:ada").await;
+    assert_eq!((status, &erased["threads"], &erased["messages"]), (200, &json!(1), &json!(2)), "{erased}");
+    roster.terminate().await;
+    std::fs::remove_file(file(&project, "notes")).expect("removed");
+    let roster = Roster::serve(&project).await;
+    let (status, refused) = erase(&roster, "user:bob").await;
+    assert_eq!(status, 503, "{refused}");
+    assert!(refused.to_string().contains("`notes:create_memory`"), "{refused}");
+    roster.terminate().await;
+}
+
+/// Sub-agents may keep their threads elsewhere than the agent that asked them.
+#[tokio::test]
+async fn a_deleted_conversation_takes_threads_of_sub_agents_along_in_every_store() {
+    let project = project("process")
+        .agent("boss", "instructions = \"Delegate.\"\nmemory = \"notes:create_memory\"\nagents = [\"keeper\"]");
+    place(&project, "notes");
+    let roster = Roster::serve(&project).await;
+    for owner in ["user:ada", "user:bob"] {
+        let mut body = question("boss", "c", "ask keeper to count");
+        body["resource"] = json!(owner);
+        chat(&roster, &body).await.done();
+    }
+    let url = format!("{}/api/conversations/c?resource=user:bob", roster.gateway);
+    let (status, body) = ask(reqwest::Method::DELETE, &url, None).await;
+    assert!(status < 300, "{status} {body}");
+    for (owner, left) in [("user:ada", 2), ("user:bob", 0)] {
+        let url = format!("{}/api/memory/resources/{owner}", roster.studio);
+        let (status, erased) = ask(reqwest::Method::DELETE, &url, None).await;
+        assert_eq!((status, &erased["threads"]), (200, &json!(left)), "{owner} {erased}");
+    }
+    roster.terminate().await;
+}

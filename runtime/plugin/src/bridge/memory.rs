@@ -12,4 +12,4 @@ mod told;
 mod turns;
 
 pub use handle::Finder;
-pub use store::{PluginMemory, open};
+pub use store::{Beside, PluginMemory, open, opened};

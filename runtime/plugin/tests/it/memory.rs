@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use roster_model::message::{Message, MessageStatus, Part, ToolCall};
+use roster_model::id::ThreadKey;
+use roster_model::message::{Message, MessageStatus, Part, ToolCall, ToolResult};
 use roster_model::storage::{ConversationStore, NewThread, OperatorStore, StoreErrorKind, ThreadChange};
 use roster_model::suspension::SuspensionStore;
 use roster_model::working::{MemoryScope, WorkingMemoryStore};
-use roster_plugin::bridge::memory::{PluginMemory, open};
+use roster_plugin::bridge::memory::{Beside, PluginMemory, open};
 use roster_plugin::call::CallError;
 use roster_plugin::settings::Isolation;
 use roster_storage::ram::RamStore;
@@ -31,7 +32,17 @@ fn world(isolation: Isolation) -> Arc<World> {
 fn opened_beside(world: &Arc<World>, config: &Value, own: Arc<RamStore>) -> Result<Arc<PluginMemory>, CallError> {
     let config: Map<String, Value> = config.as_object().cloned().unwrap_or_default();
     let finding = Arc::clone(world);
-    open(Arc::new(move || finding.plugins.get("liar")), "liar", "create_memory", &config, own)
+    let beside = Beside { elsewhere: own, cut };
+    open(Arc::new(move || finding.plugins.get("liar")), "liar", "create_memory", &config, beside)
+}
+
+/// The beginnings of results that are words.
+fn cut(most: usize, parts: &mut [Part]) {
+    for part in parts {
+        if let Part::ToolResult(ToolResult { output: Value::String(text), .. }) = part {
+            text.truncate(most);
+        }
+    }
 }
 
 fn opened(world: &Arc<World>, config: &Value) -> Arc<PluginMemory> {
@@ -201,6 +212,22 @@ async fn without_its_plugin_a_memory_says_so_and_comes_back_with_it() {
     }
 }
 
+/// Who waits for a factory that fails is told so with the first, not one after the other.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_opening_that_fails_is_everybodys_who_waited() {
+    let (world, folder) = (world(Isolation::Process), tempfile::tempdir().expect("a folder"));
+    let memory = opened(&world, &in_file(folder.path()));
+    folder.close().expect("removed");
+    world.tool("crash", json!({})).await.expect_err("it died");
+    world.until_tool("opened", json!({ "calls": 0 })).await;
+    let t = key("shop", "t");
+    let all = futures_util::future::join_all((0..20).map(|_| memory.thread(&t))).await;
+    assert!(all.iter().all(Result::is_err));
+    assert_eq!(calls(&world).await, 1);
+    assert!(memory.thread(&t).await.is_err(), "who comes later tries again");
+    assert_eq!(calls(&world).await, 2);
+}
+
 /// A runtime that was killed leaves a running row; the next one's first turn marks it.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_row_of_a_turn_that_died_is_interrupted_by_the_next() {
@@ -263,6 +290,70 @@ async fn a_thread_of_the_runtimes_own_store_is_not_begun_anew() {
     conversation::whole_turn(&*memory, &empty, "one").await;
     assert_eq!(memory.thread(&empty).await.expect("asked").expect("there").title, "Tea", "an empty one moves");
     assert_eq!(own.thread(&empty).await.expect("asked"), None);
+}
+
+fn result(call: &str, bytes: usize) -> Part {
+    let output = Value::String("x".repeat(bytes));
+    Part::ToolResult(ToolResult { call_id: call.into(), name: "look".into(), output, is_error: false, duration_ms: 0 })
+}
+
+/// However much its tools gave, a turn's words are kept, and the thread goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_larger_than_the_plugin_can_give_back_is_stored_cut() {
+    for isolation in BOTH {
+        let world = Arc::new(built_with("notes", isolation, |settings| settings.limits.output = 64 << 10));
+        let (memory, t) = (opened(&world, &json!({})), key("shop", "t"));
+        begin(&*memory, &t, "one").await.expect("begins");
+        let mut row = answer("one-a");
+        let words = row.parts.clone();
+        row.parts.extend([result("a", 40 << 10), result("b", 40 << 10)]);
+        save(&*memory, &t, "one", Some(row), true).await.expect("saved");
+        let told = memory.tail(&t, 10, None).await.expect("told");
+        assert!(told.last().is_some_and(|row| row.message.parts.starts_with(&words) && row.message.parts.len() == 3));
+        conversation::whole_turn(&*memory, &t, "two").await;
+        let mut huge = question("huge");
+        huge.parts = vec![Part::Text { text: "x".repeat(64 << 10) }];
+        refused(memory.append(&t, vec![huge]).await, StoreErrorKind::Unsupported);
+        conversation::whole_turn(&*memory, &t, "three").await;
+    }
+}
+
+/// A title that is acknowledged while its empty thread moves is in one of the stores.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_that_is_acknowledged_is_lost_while_a_thread_moves() {
+    let (world, own) = (world(Isolation::InProcess), own());
+    let memory = opened_beside(&world, &json!({}), Arc::clone(&own)).expect("opened");
+    for n in 0..20 {
+        let t = key("shop", &format!("t{n}"));
+        own.create_thread(&t, NewThread::default()).await.expect("made");
+        let over = Arc::new(AtomicBool::new(false));
+        let naming = tokio::spawn(name_until(Arc::clone(&own), t.clone(), Arc::clone(&over)));
+        begin(&*memory, &t, "one").await.expect("begins");
+        over.store(true, Ordering::Relaxed);
+        let last = naming.await.expect("ran");
+        let thread = match own.thread(&t).await.expect("asked") {
+            Some(stayed) => stayed,
+            None => memory.thread(&t).await.expect("asked").expect("moved"),
+        };
+        assert_eq!(thread.title, last);
+    }
+}
+
+/// Gives the thread title after title; the last one that was acknowledged.
+async fn name_until(store: Arc<RamStore>, thread: ThreadKey, over: Arc<AtomicBool>) -> String {
+    let mut last = String::new();
+    for n in 0.. {
+        let title = Some(n.to_string());
+        if store.update_thread(&thread, ThreadChange { title, metadata: None }).await.is_err() {
+            break;
+        }
+        last = n.to_string();
+        if over.load(Ordering::Relaxed) {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    last
 }
 
 /// Fields that depend on what is there, owners, and what is gone when an owner is erased.

@@ -39,7 +39,7 @@ pub trait Memory: Send + Sync + 'static {
     fn threads(&self, input: Threads) -> Result<Page<Thread>>;
     /// Changes fields.
     fn update_thread(&self, input: UpdateThread) -> Result<Thread>;
-    /// Deletes a thread and those of its sub-agents.
+    /// Deletes a thread and those of its sub-agents, also where it is not here itself.
     fn delete_thread(&self, input: Of) -> Result<Deleted>;
     /// The working memory of a thread or an owner.
     fn working_memory(&self, input: Of) -> Result<Option<Working>>;

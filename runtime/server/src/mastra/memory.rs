@@ -140,7 +140,10 @@ async fn messages(
         }
         Some(filter) => passing(&app, &key, direction, &filter, paging).await,
     };
-    let mut page = read.map_err(unread)?;
+    let mut page = read.map_err(|error| match error.kind {
+        StoreErrorKind::Invalid => ApiError::invalid(TOO_LARGE),
+        _ => unread(error),
+    })?;
     let has_more = paging.has_more(page.rows.len(), page.total);
     let found = include::find(&app, &owner, &key, &wanted).await.map_err(unread)?;
     page.rows.extend(found.here);
@@ -171,6 +174,8 @@ fn unread(error: StoreError) -> ApiError {
 
 /// Reads of one page: the store ends a read where it holds 8 MiB, and a page by number must not lose what follows.
 const MOST_READS: usize = 8;
+/// Says that a page takes more of them.
+const TOO_LARGE: &str = "the page is larger than 64 MiB; ask with a smaller `perPage`";
 
 /// The page as a whole, however many reads it takes.
 async fn whole(app: &App, key: &ThreadKey, query: MessageQuery) -> Result<Page<StoredMessage>, StoreError> {
@@ -187,8 +192,7 @@ async fn whole(app: &App, key: &ThreadKey, query: MessageQuery) -> Result<Page<S
     }
     // Nothing is passed over in silence.
     if page.next.is_some() && page.rows.len() < query.limit {
-        let text = format!("the page is larger than {} MiB; ask with a smaller `perPage`", 8 * MOST_READS);
-        return Err(StoreError::new(StoreErrorKind::Invalid, text));
+        return Err(StoreError::new(StoreErrorKind::Invalid, TOO_LARGE));
     }
     Ok(page)
 }
@@ -203,8 +207,14 @@ async fn passing(
 ) -> Result<Page<StoredMessage>, StoreError> {
     let mut found = Found::new(paging);
     let mut query = MessageQuery { direction, offset: 0, limit: SLICE, ..MessageQuery::default() };
+    let mut behind = None;
     loop {
         let page = app.store.messages(key, query.clone()).await?;
+        let last = page.rows.last().map(|row| row.message.id.clone());
+        if page.next.is_some() && last == behind {
+            return Err(StoreError::new(StoreErrorKind::Internal, "pages of messages lead nowhere"));
+        }
+        behind = last;
         let read = page.rows.len();
         let more = page.next.is_some();
         page.rows.into_iter().filter(|row| filter.takes(&row.message)).for_each(|row| found.add(row));

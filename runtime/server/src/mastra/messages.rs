@@ -126,14 +126,13 @@ async fn delete(
     request::remembering(&app, &params)?;
     let ids = ids(&unwanted.message_ids)?;
     let asked = Asked::of(&params).or_body(unwanted.resource_id.as_deref());
-    let owner = match thread_named(unwanted.thread_id.as_deref())? {
-        Some(thread) => owner::of_thread(&app, &identity, asked, thread).await?.0,
-        None => owner::of_list(&app, &identity, asked)?,
-    };
-    let (owner, mut found) = found(&app, owner, ids).await?;
-    if let Some(thread) = &unwanted.thread_id {
-        found.retain(|(of, _)| of.as_str() == thread);
+    if let Some(thread) = thread_named(unwanted.thread_id.as_deref())? {
+        // Whichever store keeps it.
+        let (_, key) = owner::of_thread(&app, &identity, asked, thread).await?;
+        return Ok(deleted(app.store.delete_messages(&key, ids).await?));
     }
+    let owner = owner::of_list(&app, &identity, asked)?;
+    let (owner, found) = found(&app, owner, ids).await?;
     let mut threads: BTreeMap<ThreadId, Vec<MessageId>> = BTreeMap::new();
     let mut seen = BTreeMap::new();
     for (thread, message) in found {
@@ -147,8 +146,12 @@ async fn delete(
     for (thread, messages) in threads {
         count += app.store.delete_messages(&owner.key(thread), messages).await?;
     }
+    Ok(deleted(count))
+}
+
+fn deleted(count: u64) -> Response {
     let noun = if count == 1 { "message" } else { "messages" };
-    Ok(json::ok(&Deleted { success: true, message: format!("{count} {noun} deleted") }))
+    json::ok(&Deleted { success: true, message: format!("{count} {noun} deleted") })
 }
 
 /// Where the messages stand. A request that names no owner means the agent's own; when that one has none of them, the

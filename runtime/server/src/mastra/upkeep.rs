@@ -5,8 +5,10 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
+use http::StatusCode;
 use roster_model::feed::FeedRecord;
 use roster_model::id::{ResourceId, ThreadId, TurnId};
+use roster_model::storage::{StoreError, StoreErrorKind};
 use roster_model::time::Timestamp;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -75,6 +77,16 @@ struct Erased {
     working_memories: u64,
 }
 
+/// The operator is told what stands in the way: nothing is erased for good until that is answered.
+fn unerased(error: StoreError) -> ApiError {
+    if error.kind != StoreErrorKind::Unavailable {
+        return error.into();
+    }
+    tracing::error!(%error, source = ?error.source, "an owner was not erased as a whole");
+    let text = format!("not everything is erased, ask again: {error}");
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "sessions_unavailable", text)
+}
+
 /// The owner is meant as written: an agent's id stands for nobody here. Turns under way are cancelled.
 async fn erase(
     State(app): State<Arc<App>>,
@@ -88,7 +100,7 @@ async fn erase(
         return Err(ApiError::not_found("resource_not_found", "there is no such owner"));
     }
     app.services.cancel_turns_of(&resource);
-    let erased = app.store.erase(&resource).await?;
+    let erased = app.store.erase(&resource).await.map_err(unerased)?;
     Ok(json::ok(&Erased {
         threads: erased.threads,
         messages: erased.messages,

@@ -165,6 +165,9 @@ impl Housekeeping for Bad {
     fn erase<'a>(&'a self, _: &'a ResourceId) -> StoreResult<'a, Erased> {
         self.fail()
     }
+    fn delete_if_empty<'a>(&'a self, _: &'a Thread) -> StoreResult<'a, bool> {
+        self.fail()
+    }
     fn merge_metadata<'a>(&'a self, _: &'a ThreadKey, _: Map<String, Value>) -> StoreResult<'a, Thread> {
         self.fail()
     }

@@ -94,10 +94,10 @@ impl State {
         now: Timestamp,
         is_live: &dyn Fn(&TurnId) -> bool,
     ) -> Result<Thread, StoreError> {
-        let family = self.family(key);
-        if family.is_empty() {
+        if !self.threads.contains_key(key) {
             return Err(not_found());
         }
+        let family = self.family(key);
         let moved = |key: &ThreadKey| ThreadKey { resource: to.clone(), thread: key.thread.clone() };
         if key.resource != *to {
             if let Some(there) = family.iter().find(|key| self.threads.contains_key(&moved(key))) {
@@ -167,6 +167,17 @@ impl State {
         (erased, keys)
     }
 
+    fn delete_if_empty(&mut self, seen: &Thread) -> bool {
+        let is_unused = |row: &Row| {
+            row.thread == *seen && row.messages.is_empty() && row.memory.read().is_none() && row.lease.is_none()
+        };
+        let unused = self.threads.get(&seen.key).is_some_and(is_unused);
+        if unused {
+            self.threads.remove(&seen.key);
+        }
+        unused
+    }
+
     fn merge(&mut self, key: &ThreadKey, change: Map<String, Value>, now: Timestamp) -> Result<Thread, StoreError> {
         let number = self.next();
         let row = self.row(key)?;
@@ -228,6 +239,16 @@ impl Housekeeping for RamStore {
                 self.lines.freed(key);
             }
             Ok(erased)
+        })
+    }
+
+    fn delete_if_empty<'a>(&'a self, seen: &'a Thread) -> StoreResult<'a, bool> {
+        self.with(move |state| {
+            let deleted = state.delete_if_empty(seen);
+            if deleted {
+                self.lines.freed(&seen.key);
+            }
+            Ok(deleted)
         })
     }
 

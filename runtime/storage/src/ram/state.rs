@@ -350,8 +350,7 @@ impl State {
 
     /// The thread and the threads below it; empty when there is none.
     pub(super) fn family(&self, key: &ThreadKey) -> Vec<ThreadKey> {
-        let mut family: Vec<ThreadKey> =
-            self.threads.get_key_value(key).map(|(key, _)| key.clone()).into_iter().collect();
+        let mut family = vec![key.clone()];
         let mut next = 0;
         while let Some(parent) = family.get(next).cloned() {
             next += 1;
@@ -362,6 +361,7 @@ impl State {
             let children: Vec<ThreadKey> = children.map(|(key, _)| key.clone()).collect();
             family.extend(children);
         }
+        family.retain(|key| self.threads.contains_key(key));
         family
     }
 

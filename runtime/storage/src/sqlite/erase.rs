@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use roster_model::id::ThreadKey;
+use roster_model::storage::Thread;
+use roster_model::working::MemoryScope;
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::time::Instant;
 
@@ -10,7 +12,7 @@ use super::error::Outcome;
 use super::row::SEQ_BITS;
 use super::thread::uncount;
 use super::writer::{Group, Step, Writer};
-use super::{holder, recall};
+use super::{holder, memory, recall, thread};
 
 /// Rows removed between two looks at the time; one row can hold megabytes.
 const CHUNK: i64 = 32;
@@ -24,7 +26,7 @@ pub(super) fn interrupt(group: &Group<'_>, thread: i64, turn: &str) -> Outcome<(
 
 /// What a deletion has to remove.
 pub(super) struct Doomed {
-    /// False when there was no living thread of this key.
+    /// False when there was no living thread of this key, nor one below it.
     pub(super) found: bool,
     /// Numbers of the dead: the thread, those below it, and what earlier deletions of this key left.
     pub(super) threads: Vec<i64>,
@@ -35,10 +37,11 @@ pub(super) struct Doomed {
 /// A living thread: its number, its id, and whether it stands in lists.
 pub(super) type Living = (i64, String, bool);
 
-/// The thread and all threads below it.
+/// The thread and all threads below it, also where the thread itself is kept elsewhere.
 pub(super) fn family(group: &Group<'_>, key: &ThreadKey) -> Outcome<Vec<Living>> {
     let below = "WITH RECURSIVE doomed (number, id, listed) AS ( \
                    SELECT number, id, parent IS NULL FROM threads WHERE resource = ?1 AND id = ?2 AND dead = 0 \
+                   UNION SELECT number, id, 0 FROM threads WHERE resource = ?1 AND parent = ?2 AND dead = 0 \
                    UNION SELECT t.number, t.id, 0 FROM doomed d JOIN threads t \
                    ON t.resource = ?1 AND t.parent = d.id AND t.dead = 0) \
                  SELECT number, id, listed FROM doomed";
@@ -63,6 +66,17 @@ pub(super) fn doom(group: &Group<'_>, key: &ThreadKey) -> Outcome<Doomed> {
         recall::bump(group, key.resource.as_str())?;
     }
     Ok(doomed)
+}
+
+/// Makes a thread invisible that is still as it was seen and holds nothing; gives its number.
+pub(super) fn doom_if_empty(group: &Group<'_>, seen: &Thread) -> Outcome<Option<i64>> {
+    let is_unused = thread::get(group.connection, &seen.key)?.is_some_and(|thread| thread == *seen)
+        && seen.message_count == 0
+        && memory::read(group.connection, &MemoryScope::Thread(seen.key.clone()))?.is_none();
+    let found = thread::find(group.connection, &seen.key)?.filter(|found| is_unused && found.lease.is_none());
+    let Some(found) = found else { return Ok(None) };
+    doom_one(group, seen.key.resource.as_str(), found.number, found.listed)?;
+    Ok(Some(found.number))
 }
 
 /// Makes one thread invisible.

@@ -55,6 +55,16 @@ impl SqliteStore {
         }
     }
 
+    async fn delete_unused(&self, seen: Thread) -> Result<bool, StoreError> {
+        let key = seen.key.clone();
+        let Some(number) = self.writer.write(move |group| erase::doom_if_empty(group, &seen)).await? else {
+            return Ok(false);
+        };
+        self.desk.lines.freed(&key);
+        self.writer.slices(erase::purge(vec![number])).await?;
+        Ok(true)
+    }
+
     async fn transfer(&self, key: ThreadKey, to: ResourceId) -> Result<Thread, StoreError> {
         let (desk, here) = (Arc::clone(&self.desk), key.resource.clone());
         let moved = self.writer.write(move |group| transfer::transfer(group, &desk, &key, &to)).await?;
@@ -104,6 +114,10 @@ impl Housekeeping for SqliteStore {
     fn erase<'a>(&'a self, resource: &'a ResourceId) -> StoreResult<'a, Erased> {
         let (desk, resource) = (Arc::clone(&self.desk), resource.clone());
         Box::pin(self.gather(|erased| erasure::step(desk, resource, erased)))
+    }
+
+    fn delete_if_empty<'a>(&'a self, seen: &'a Thread) -> StoreResult<'a, bool> {
+        Box::pin(self.delete_unused(seen.clone()))
     }
 
     fn merge_metadata<'a>(&'a self, key: &'a ThreadKey, change: Map<String, Value>) -> StoreResult<'a, Thread> {

@@ -51,7 +51,7 @@ fn memory(row: &Row<'_>) -> rusqlite::Result<WorkingMemory> {
     Ok(WorkingMemory { text: row.get(0)?, version: row.get::<_, i64>(1)?.cast_unsigned(), updated_at })
 }
 
-fn read(connection: &Connection, scope: &MemoryScope) -> Outcome<Option<WorkingMemory>> {
+pub(super) fn read(connection: &Connection, scope: &MemoryScope) -> Outcome<Option<WorkingMemory>> {
     let found = match scope {
         MemoryScope::Thread(key) => {
             let sql = "SELECT w.text, w.version, w.updated_at FROM threads t JOIN working_threads w \

@@ -167,6 +167,10 @@ impl Housekeeping for FaultySession {
         self.faulty.pass(self.inner.erase(resource))
     }
 
+    fn delete_if_empty<'a>(&'a self, seen: &'a Thread) -> StoreResult<'a, bool> {
+        self.faulty.pass(self.inner.delete_if_empty(seen))
+    }
+
     fn merge_metadata<'a>(&'a self, key: &'a ThreadKey, change: Map<String, Value>) -> StoreResult<'a, Thread> {
         self.faulty.pass(self.inner.merge_metadata(key, change))
     }

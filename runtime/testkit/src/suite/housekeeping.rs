@@ -39,6 +39,8 @@ rules! { housekeeping_suite, housekeeping;
     pages_over_deleted_messages_stop_at_eight_mebibytes
     a_thread_emptied_by_deletions_goes_on
     threads_of_messages_are_found
+    a_thread_is_deleted_as_empty_only_while_it_is
+    threads_below_one_kept_elsewhere_go_with_it
     erasing_leaves_nothing_of_an_owner
     erasing_nobody_removes_nothing
     an_erased_owner_begins_anew

@@ -3,6 +3,7 @@ use std::time::Duration;
 use roster_model::id::{ThreadId, ThreadKey};
 use roster_model::storage::{ConversationStore, NewThread};
 use roster_storage::ram::RamStore;
+use roster_storage::unavailable::UnavailableStore;
 use roster_testkit::clock::TestClock;
 
 use super::*;
@@ -75,4 +76,23 @@ async fn a_cursor_of_another_list_is_invalid() {
         let error = threads(&stores, &owner, query).await.expect_err("no cursor");
         assert_eq!(error.kind, StoreErrorKind::Invalid, "{text}");
     }
+}
+
+#[tokio::test]
+async fn a_silent_memory_hides_only_its_own_threads() {
+    let (mut stores, owner, names) = stores(6).await;
+    stores.push(Arc::new(UnavailableStore::new("its plugin is gone")));
+    let (mut seen, mut start) = (Vec::new(), PageStart::First);
+    for _ in 0..6 {
+        let query = ThreadQuery { direction: Direction::Ascending, start, limit: 2, ..ThreadQuery::default() };
+        let page = threads(&stores, &owner, query).await.expect("a page");
+        assert_eq!(page.total, 6);
+        seen.extend(named(&page));
+        let Some(next) = page.next else { break };
+        start = PageStart::After(next);
+    }
+    assert_eq!(seen, names);
+    stores.rotate_right(1);
+    let query = ThreadQuery { limit: 2, ..ThreadQuery::default() };
+    assert!(threads(&stores, &owner, query).await.is_err(), "the runtime's own is never left out");
 }

@@ -1,7 +1,7 @@
 //! An opened memory: which of the plugin's it is, opened again when the instance that knew it is gone.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use roster_abi::contract::{
     Append, CallContext, Closed, Messages, NewThread, Of, Open, Opened, Save, SetWorking, Tail, Threads, UpdateThread,
@@ -27,7 +27,17 @@ pub(super) struct Handle {
     find: Finder,
     component: String,
     config: Map<String, Value>,
-    current: Mutex<Option<Current>>,
+    current: Mutex<Slot>,
+    /// Openings that ended, well or not.
+    openings: AtomicU64,
+}
+
+/// The memory as it is open, or why it is not.
+#[derive(Default)]
+struct Slot {
+    current: Option<Current>,
+    /// The newest opening that failed, by its number.
+    failed: Option<(u64, CallError)>,
 }
 
 /// What the instance at hand calls it.
@@ -59,7 +69,14 @@ named!(Append Messages NewThread Of Save SetWorking Tail Threads UpdateThread);
 impl Handle {
     pub(super) fn new(find: Finder, key: &str, component: &str, config: Map<String, Value>) -> Self {
         let name = format!("{key}:{component}");
-        Self { name, find, component: component.to_owned(), config, current: Mutex::default() }
+        Self {
+            name,
+            find,
+            component: component.to_owned(),
+            config,
+            current: Mutex::default(),
+            openings: AtomicU64::new(0),
+        }
     }
 
     /// The plugin now.
@@ -83,17 +100,24 @@ impl Handle {
 
     async fn current(&self) -> Result<Current, CallError> {
         let plugin = self.plugin()?;
-        let mut current = self.current.lock().await;
+        let ended = self.openings.load(Ordering::SeqCst);
+        let mut slot = self.current.lock().await;
         let instance = instance_of(&plugin);
         let serves = |one: &&Current| one.instance == instance && Arc::ptr_eq(&one.plugin, &plugin);
-        if let Some(current) = current.as_ref().filter(serves) {
+        if let Some(current) = slot.current.as_ref().filter(serves) {
             return Ok(current.clone());
         }
+        // Who waited for an opening that failed does not try once more, one after the other.
+        if let Some((_, error)) = slot.failed.as_ref().filter(|(number, _)| *number > ended) {
+            return Err(error.clone());
+        }
         let input = Payload::json(&Open { config: Value::Object(self.config.clone()) });
-        let Opened { handle } = ask(&plugin, &self.component, "open", input).await?;
+        let opened = ask::<Opened>(&plugin, &self.component, "open", input).await;
+        let number = self.openings.fetch_add(1, Ordering::SeqCst) + 1;
+        let Opened { handle } = opened.inspect_err(|error| slot.failed = Some((number, error.clone())))?;
         // The call may have waited for the next instance. A handle of one that is gone already is not known there.
         let instance = instance_of(&plugin);
-        Ok(current.insert(Current { handle, plugin, instance }).clone())
+        Ok(slot.current.insert(Current { handle, plugin, instance }).clone())
     }
 
     /// Makes a call, again where the instance it was meant for is gone: every method of the contract may be made twice.
@@ -129,9 +153,9 @@ impl Handle {
 
     /// The instance does not know it any more.
     async fn forget(&self, gone: &Current) {
-        let mut current = self.current.lock().await;
-        if current.as_ref().is_some_and(|one| one.handle == gone.handle && one.instance == gone.instance) {
-            *current = None;
+        let mut slot = self.current.lock().await;
+        if slot.current.as_ref().is_some_and(|one| one.handle == gone.handle && one.instance == gone.instance) {
+            slot.current = None;
         }
     }
 }
@@ -160,7 +184,7 @@ async fn ask<T: DeserializeOwned>(
 impl Drop for Handle {
     /// Nobody has it any more: the plugin is told, if the instance that knows it still serves.
     fn drop(&mut self) {
-        let Some(Current { handle, plugin, instance }) = self.current.get_mut().take() else { return };
+        let Some(Current { handle, plugin, instance }) = self.current.get_mut().current.take() else { return };
         if instance_of(&plugin) != instance {
             return;
         }

@@ -225,6 +225,10 @@ impl Housekeeping for PluginMemory {
         })
     }
 
+    fn delete_if_empty<'a>(&'a self, _: &'a Thread) -> StoreResult<'a, bool> {
+        self.unsupported("moves no empty threads")
+    }
+
     fn merge_metadata<'a>(&'a self, key: &'a ThreadKey, change: Map<String, Value>) -> StoreResult<'a, Thread> {
         asked!(self, self.merged(key, change))
     }
@@ -250,7 +254,7 @@ impl PluginMemory {
                 metadata.insert(name, value);
             }
         }
-        self.update(key, ThreadChange { title: None, metadata: Some(metadata) }).await
+        self.inner.update(key, ThreadChange { title: None, metadata: Some(metadata) }).await
     }
 
     async fn titled(&self, key: &ThreadKey, title: String) -> Result<bool, crate::call::CallError> {
@@ -259,7 +263,7 @@ impl PluginMemory {
         if !thread.title.is_empty() || title.is_empty() {
             return Ok(false);
         }
-        self.update(key, ThreadChange { title: Some(title), metadata: None }).await?;
+        self.inner.update(key, ThreadChange { title: Some(title), metadata: None }).await?;
         Ok(true)
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use roster_abi::contract::{self, Created, Deleted, Messages};
 use roster_model::housekeeping::SessionStore;
 use roster_model::id::{ResourceId, ThreadKey};
-use roster_model::message::{Message, Seq, StoredMessage};
+use roster_model::message::{Message, Part, Seq, StoredMessage};
 use roster_model::storage::{
     BeginTurn, Begun, ConversationStore, Direction, MessageQuery, NewThread, Page, SaveAnswer, StoreError,
     StoreErrorKind, StoreResult, Thread, ThreadChange, ThreadQuery,
@@ -21,38 +21,60 @@ use crate::call::CallError;
 use crate::launch;
 use crate::plugin::Plugin;
 
+/// What a memory of a plugin needs of the runtime.
+pub struct Beside {
+    /// Where threads of the same owners may be besides: one id is one conversation.
+    pub elsewhere: Arc<dyn SessionStore>,
+    /// Cuts the results of tools among these parts to so many bytes each, and notes that in them.
+    pub cut: fn(usize, &mut [Part]),
+}
+
 /// A memory that a plugin keeps. Lives as long as an agent has it, through every generation of the plugin.
 pub struct PluginMemory {
     pub(super) inner: Arc<Inner>,
 }
 
-/// Calls the factory: checks the configuration against its schema and opens the memory. `elsewhere` is where threads of
-/// the same owners may be besides. Blocks, at most as long as a call may take; not for a worker of the runtime.
+/// [`opened`], for whoever is no task: blocks, at most as long as a call may take; not for a worker of the runtime.
 ///
 /// # Errors
-/// [`CallError`]: the plugin or its factory is not there, the configuration does not fit, or the plugin's own.
+/// As [`opened`].
 pub fn open(
     find: Finder,
     key: &str,
     component: &str,
     config: &Map<String, Value>,
-    elsewhere: Arc<dyn SessionStore>,
+    beside: Beside,
+) -> Result<Arc<PluginMemory>, CallError> {
+    let plugin = Handle::new(Arc::clone(&find), key, component, Map::new()).plugin()?;
+    let (tell, told) = std::sync::mpsc::channel();
+    let (key, component, config) = (key.to_owned(), component.to_owned(), config.clone());
+    let opening = async move {
+        // Whoever waits is still there: it blocks.
+        drop(tell.send(opened(find, &key, &component, &config, beside).await));
+    };
+    plugin.around.tasks.spawn_on(opening, &plugin.around.runtime);
+    told.recv().map_err(|_| CallError::host("plugin_unavailable", "the runtime stops", true))?
+}
+
+/// Calls the factory: checks the configuration against its schema and opens the memory.
+///
+/// # Errors
+/// [`CallError`]: the plugin or its factory is not there, the configuration does not fit, or the plugin's own.
+pub async fn opened(
+    find: Finder,
+    key: &str,
+    component: &str,
+    config: &Map<String, Value>,
+    beside: Beside,
 ) -> Result<Arc<PluginMemory>, CallError> {
     let handle = Handle::new(find, key, component, config.clone());
     let plugin = handle.plugin()?;
     fits(&plugin, component, config)?;
-    let (tell, told) = std::sync::mpsc::channel();
-    let opening = async move {
-        let opened = handle.open().await;
-        // Whoever waits is still there: it blocks.
-        drop(tell.send(opened.map(|()| handle)));
-    };
-    plugin.around.tasks.spawn_on(opening, &plugin.around.runtime);
-    let stopped = |_| CallError::host("plugin_unavailable", "the runtime stops", true);
-    let handle = told.recv().map_err(stopped)??;
+    handle.open().await?;
+    let Beside { elsewhere, cut } = beside;
     let clock = Arc::clone(&plugin.around.clock);
     let (lines, waiting, changing) = (Arc::default(), Mutex::default(), tokio::sync::Mutex::default());
-    let inner = Inner { handle, lines, elsewhere, clock, waiting, changing };
+    let inner = Inner { handle, lines, elsewhere, cut, clock, waiting, changing };
     Ok(Arc::new(PluginMemory { inner: Arc::new(inner) }))
 }
 
@@ -74,8 +96,8 @@ fn fits(plugin: &Plugin, component: &str, config: &Map<String, Value>) -> Result
 }
 
 #[derive(Deserialize)]
-struct One {
-    thread: Option<contract::Thread>,
+pub(super) struct One {
+    pub(super) thread: Option<contract::Thread>,
 }
 
 impl PluginMemory {
@@ -136,7 +158,7 @@ impl PluginMemory {
                 outcome => break outcome,
             }
         };
-        let page = page.and_then(|page| told::page(page, told::row)).map_err(|error| self.inner.failed(&error))?;
+        let page = page.and_then(|page| told::messages(page, &query)).map_err(|error| self.inner.failed(&error))?;
         let Page { mut rows, total, next } = page;
         let fitting = told::fitting(rows.iter());
         let more = next.is_some() || fitting < rows.len();
@@ -148,18 +170,6 @@ impl PluginMemory {
     pub(super) async fn one(&self, key: &ThreadKey) -> Result<Option<Thread>, CallError> {
         let One { thread } = self.inner.handle.ask("thread", told::of(key)).await?;
         thread.map(|thread| told::this_thread(key, thread)).transpose()
-    }
-
-    pub(super) async fn update(&self, key: &ThreadKey, change: ThreadChange) -> Result<Thread, CallError> {
-        let input = contract::UpdateThread {
-            handle: String::new(),
-            resource: key.resource.to_string(),
-            thread: key.thread.to_string(),
-            title: change.title,
-            metadata: change.metadata,
-        };
-        let One { thread } = self.inner.handle.ask("update_thread", input).await?;
-        told::this_thread(key, thread.ok_or_else(|| told::bad("it gave no thread"))?)
     }
 
     async fn create(&self, key: &ThreadKey, new: NewThread) -> Result<(Thread, bool), CallError> {
@@ -174,7 +184,12 @@ impl PluginMemory {
     }
 
     async fn list(&self, resource: &ResourceId, query: ThreadQuery) -> Result<Page<Thread>, CallError> {
-        let page = self.inner.handle.ask("threads", told::threads(resource, query)).await?;
+        let input = told::threads(resource, query);
+        let (limit, after) = (input.limit, input.after.clone());
+        let page: contract::Page<contract::Thread> = self.inner.handle.ask("threads", input).await?;
+        if page.rows.len() as u64 > limit || page.next.as_ref().is_some_and(|next| after.as_ref() == Some(next)) {
+            return Err(told::bad("it gave a page of threads that is larger than asked for, or leads to itself"));
+        }
         told::page(page, |thread| told::thread(resource, thread))
     }
 }
@@ -230,7 +245,7 @@ impl ConversationStore for PluginMemory {
     }
 
     fn update_thread<'a>(&'a self, key: &'a ThreadKey, change: ThreadChange) -> StoreResult<'a, Thread> {
-        asked!(self, self.update(key, change))
+        asked!(self, self.inner.update(key, change))
     }
 
     fn delete_thread<'a>(&'a self, key: &'a ThreadKey) -> StoreResult<'a, bool> {

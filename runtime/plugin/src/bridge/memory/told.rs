@@ -1,15 +1,21 @@
 //! The runtime's values in the contract's form, and back.
 
+use std::collections::HashSet;
+use std::io::Write;
+
 use roster_abi::contract;
 use roster_model::id::{AgentId, MessageId, ResourceId, ThreadId, ThreadKey, TurnId};
 use roster_model::message::{Message, MessageStatus, Part, Role, Seq, StoredMessage, encode_parts};
 use roster_model::storage::{
-    Direction, NewThread, Page, PageStart, StoreError, StoreErrorKind, Thread, ThreadOrder, ThreadQuery,
+    Direction, MessageQuery, NewThread, Page, PageStart, StoreError, StoreErrorKind, Thread, ThreadOrder, ThreadQuery,
 };
 use roster_model::time::Timestamp;
 use serde_json::{Value, json};
 
 use crate::call::CallError;
+
+#[cfg(test)]
+mod tests;
 
 /// A failed call as a store's failure.
 pub(super) fn failed(memory: &str, error: &CallError) -> StoreError {
@@ -66,8 +72,38 @@ pub(super) fn row(row: contract::Row) -> Result<StoredMessage, CallError> {
     Ok(StoredMessage { seq: Seq(seq), turn, message })
 }
 
-pub(super) fn rows(rows: Vec<contract::Row>) -> Result<Vec<StoredMessage>, CallError> {
-    rows.into_iter().map(row).collect()
+/// The newest rows as they were asked for: no more, below `before`, each once, in order.
+pub(super) fn rows(rows: Vec<contract::Row>, limit: u64, before: Option<Seq>) -> Result<Vec<StoredMessage>, CallError> {
+    let rows: Vec<StoredMessage> = rows.into_iter().map(row).collect::<Result<_, _>>()?;
+    let below = rows.last().is_none_or(|row| before.is_none_or(|before| row.seq < before));
+    if rows.len() as u64 > limit || !below || !is_legal(&rows, Direction::Ascending) {
+        return Err(bad("it gave other rows than the newest that were asked for, each once and in order"));
+    }
+    Ok(rows)
+}
+
+/// A page of messages as it was asked for. One that holds the message it was to begin behind leads nowhere.
+pub(super) fn messages(
+    given: contract::Page<contract::Row>,
+    query: &MessageQuery,
+) -> Result<Page<StoredMessage>, CallError> {
+    let page = page(given, row)?;
+    let returns = page.rows.iter().any(|row| query.before.as_ref() == Some(&row.message.id));
+    let leads_nowhere = page.next.is_some() && page.rows.is_empty() && query.limit > 0;
+    if page.rows.len() > query.limit || returns || leads_nowhere || !is_legal(&page.rows, query.direction) {
+        return Err(bad("it gave another page of messages than was asked for, each once and in order"));
+    }
+    Ok(page)
+}
+
+/// Whether each is there once, in order.
+fn is_legal(rows: &[StoredMessage], direction: Direction) -> bool {
+    let in_order = |pair: &[StoredMessage]| match direction {
+        Direction::Ascending => pair[0].seq < pair[1].seq,
+        Direction::Descending => pair[0].seq > pair[1].seq,
+    };
+    let mut ids = HashSet::new();
+    rows.windows(2).all(in_order) && rows.iter().all(|row| ids.insert(&row.message.id))
 }
 
 /// A thread of this owner; one of another owner's is the plugin's fault and reaches nobody.
@@ -154,6 +190,24 @@ pub(super) fn threads(resource: &ResourceId, query: ThreadQuery) -> contract::Th
 
 /// Bytes of parts and metadata in one answer, as of the runtime's own store.
 pub(super) const MOST: usize = 8 << 20;
+
+/// Bytes of a message as JSON.
+pub(super) fn size(message: &contract::Message) -> usize {
+    struct Count(usize);
+    impl Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // Counting cannot fail, and the value is JSON already.
+    let _ = serde_json::to_writer(&mut count, message);
+    count.0
+}
 
 /// How many of these rows fit into one answer, in their order. The first always does.
 pub(super) fn fitting<'a>(rows: impl Iterator<Item = &'a StoredMessage>) -> usize {

@@ -3,21 +3,31 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use roster_abi::contract::{Append, Save, Seqs, Tail};
+use roster_abi::contract::{self, Append, Save, Seqs, Tail, UpdateThread};
 use roster_model::housekeeping::SessionStore;
 use roster_model::id::{ResourceId, ThreadKey, TurnId};
-use roster_model::message::{Message, MessageStatus, Role, Seq, StoredMessage};
-use roster_model::storage::{BeginTurn, Begun, NewThread, SaveAnswer, StoreError, StoreErrorKind, Thread};
+use roster_model::message::{Message, MessageStatus, Part, Role, Seq, StoredMessage};
+use roster_model::storage::{
+    BeginTurn, Begun, NewThread, SaveAnswer, StoreError, StoreErrorKind, Thread, ThreadChange,
+};
 use roster_model::suspension::{ResumedTurn, SuspendedTurn};
 use roster_model::time::{Clock, Timestamp};
 use roster_model::working::MemoryScope;
 
 use super::handle::Handle;
 use super::lines::{Hold, Lines, Place};
+use super::store::One;
 use super::told::{self, bad, failed};
+use crate::call::CallError;
 
 /// Rows looked at for what the turns before left open.
 const LOOK: usize = 64;
+/// Bytes of one call's input at most.
+const INPUT: usize = 16 << 20;
+/// Results of tools are not cut to less, in bytes.
+const LEAST: usize = 1_000;
+/// How often an empty thread that keeps changing is tried to move.
+const MOVES: u32 = 3;
 /// Turns that wait, by id; more are found again when their threads are read.
 const MOST_WAITING: usize = 4_096;
 
@@ -27,6 +37,8 @@ pub(super) struct Inner {
     pub(super) lines: Arc<Lines>,
     /// Where else threads of these owners are: one id is one conversation.
     pub(super) elsewhere: Arc<dyn SessionStore>,
+    /// Cuts results of tools.
+    pub(super) cut: fn(usize, &mut [Part]),
     pub(super) clock: Arc<dyn Clock>,
     /// The threads of turns that wait.
     pub(super) waiting: Mutex<HashMap<TurnId, ThreadKey>>,
@@ -35,7 +47,7 @@ pub(super) struct Inner {
 }
 
 impl Inner {
-    pub(super) fn failed(&self, error: &crate::call::CallError) -> StoreError {
+    pub(super) fn failed(&self, error: &CallError) -> StoreError {
         failed(&self.handle.name, error)
     }
 
@@ -58,7 +70,7 @@ impl Inner {
             };
             match self.handle.ask::<roster_abi::contract::Rows>("tail", input).await {
                 Ok(rows) => {
-                    let rows = told::rows(rows.rows).map_err(|error| self.failed(&error))?;
+                    let rows = told::rows(rows.rows, limit, before).map_err(|error| self.failed(&error))?;
                     let fitting = told::fitting(rows.iter().rev());
                     rows.iter().for_each(|row| self.seen(key, row));
                     let skip = rows.len() - fitting;
@@ -98,15 +110,31 @@ impl Inner {
             message.created_at = latest.map_or(message.created_at, |latest| latest.max(message.created_at));
             latest = Some(message.created_at);
         }
-        let moved = empty.is_some();
-        let thread =
-            empty.map_or(thread.clone(), |there| NewThread { title: there.title, metadata: there.metadata, ..thread });
+        let thread = match &empty {
+            Some(there) => NewThread { title: there.title.clone(), metadata: there.metadata.clone(), ..thread },
+            None => thread,
+        };
         let seqs = self.append(&key, Some(&turn), &messages, Some(&thread)).await?;
-        if moved && let Err(error) = self.elsewhere.delete_thread(&key).await {
-            tracing::warn!(thread = %key.thread, %error, "an empty thread stays in the runtime's own store");
+        if let Some(there) = empty {
+            self.moved(there).await;
+        }
+        if rows.last().is_some_and(|last| seqs[0] <= last.seq.0) {
+            return Err(self.failed(&bad("it gave a number again that a message has")));
         }
         let hold = place.hold(&turn, latest.unwrap_or(Timestamp::from_millis(0)));
         Ok((Begun { first: Seq(seqs[0]), seeded }, hold))
+    }
+
+    pub(super) async fn update(&self, key: &ThreadKey, change: ThreadChange) -> Result<Thread, CallError> {
+        let input = UpdateThread {
+            handle: String::new(),
+            resource: key.resource.to_string(),
+            thread: key.thread.to_string(),
+            title: change.title,
+            metadata: change.metadata,
+        };
+        let One { thread } = self.handle.ask("update_thread", input).await?;
+        told::this_thread(key, thread.ok_or_else(|| told::bad("it gave no thread"))?)
     }
 
     /// Appends, all or none; the same once, however often it has to be asked.
@@ -117,13 +145,14 @@ impl Inner {
         messages: &[Message],
         create: Option<&NewThread>,
     ) -> Result<Vec<u64>, StoreError> {
+        let written: Vec<_> = messages.iter().map(|message| self.sent(message)).collect::<Result<_, _>>()?;
         let input = Append {
             handle: String::new(),
             resource: key.resource.to_string(),
             thread: key.thread.to_string(),
             key: once().map_err(|error| self.failed(&error))?,
             turn: turn.map(ToString::to_string),
-            messages: messages.iter().map(told::message).collect::<Result<_, _>>()?,
+            messages: written,
             create: create.map(told::create),
         };
         let given = self.handle.ask::<Seqs>("append", input).await.map_err(|error| self.failed(&error))?.seqs;
@@ -150,6 +179,31 @@ impl Inner {
         Err(StoreError::new(StoreErrorKind::Elsewhere, text))
     }
 
+    /// The empty thread is here now. What was acknowledged there meanwhile is never deleted: fields come along, and a
+    /// thread that holds anything stays.
+    async fn moved(&self, mut seen: Thread) {
+        for _ in 0..MOVES {
+            let key = seen.key.clone();
+            match self.elsewhere.delete_if_empty(&seen).await {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(error) => return stays(&key, &error.to_string()),
+            }
+            let there = match self.elsewhere.thread(&key).await {
+                Ok(None) => return,
+                Ok(Some(there)) if there.message_count > 0 => return stays(&key, "something was said in it meanwhile"),
+                Ok(Some(there)) => there,
+                Err(error) => return stays(&key, &error.to_string()),
+            };
+            let change = ThreadChange { title: Some(there.title.clone()), metadata: there.metadata.clone() };
+            if let Err(error) = self.update(&key, change).await {
+                return stays(&key, &error.to_string());
+            }
+            seen = there;
+        }
+        stays(&seen.key, "it is in use there");
+    }
+
     /// What turns of processes that died, or that waited, left open.
     async fn abandon(&self, key: &ThreadKey, rows: &[StoredMessage]) -> Result<(), StoreError> {
         for row in rows.iter().filter(|row| !row.message.status.is_ended()) {
@@ -162,13 +216,43 @@ impl Inner {
         Ok(())
     }
 
+    /// The message as it is written. A row that the plugin could not give back, or not be given, would end its thread: what
+    /// tools gave is cut until it fits, and what is too large besides is refused.
+    fn sent(&self, message: &Message) -> Result<contract::Message, StoreError> {
+        let plugin = self.handle.plugin().map_err(|error| self.failed(&error))?;
+        // Not all of it: what is said around a row is output as well, and a plugin may write a row in its own way.
+        let most = plugin.settings().limits.output.min(INPUT) / 8 * 7;
+        let sent = told::message(message)?;
+        let (whole, memory) = (told::size(&sent), &self.handle.name);
+        if whole <= most {
+            return Ok(sent);
+        }
+        let mut cut = message.clone();
+        let results = cut.parts.iter().filter(|part| matches!(part, Part::ToolResult(_))).count();
+        let mut each = most.checked_div(results).unwrap_or(0);
+        while each > LEAST {
+            (self.cut)(each, &mut cut.parts);
+            let sent = told::message(&cut)?;
+            if told::size(&sent) <= most {
+                tracing::warn!(memory, message = %message.id, whole, "results of tools are stored cut");
+                return Ok(sent);
+            }
+            each /= 2;
+        }
+        let text = format!(
+            "a message of {whole} bytes is more than the memory `{memory}` can give back: {most}, by `limits.output` of \
+             its plugin"
+        );
+        Err(StoreError::new(StoreErrorKind::Unsupported, text))
+    }
+
     async fn write(&self, key: &ThreadKey, turn: &TurnId, message: &Message) -> Result<(), StoreError> {
         let input = Save {
             handle: String::new(),
             resource: key.resource.to_string(),
             thread: key.thread.to_string(),
             turn: Some(turn.to_string()),
-            message: told::message(message)?,
+            message: self.sent(message)?,
         };
         self.handle.ask::<Seqs>("save", input).await.map_err(|error| self.failed(&error)).map(|_| ())
     }
@@ -177,6 +261,8 @@ impl Inner {
         let _release = save.last.then(|| self.lines.releasing(&save.key, &save.turn));
         let latest = match self.lines.latest(&save.key, &save.turn) {
             Some(latest) => latest,
+            // Nothing is held, and nothing is written.
+            None if save.message.is_none() => return Ok(()),
             None => self.late(&save).await?,
         };
         let SaveAnswer { key, turn, message: Some(mut message), .. } = save else { return Ok(()) };
@@ -194,8 +280,8 @@ impl Inner {
         if !rows.iter().any(|row| is_ours(&row)) {
             return Err(StoreError::new(StoreErrorKind::NotFound, "no such thread or message"));
         }
-        let Some(message) = &save.message else { return Ok(Timestamp::from_millis(0)) };
-        let row = rows.iter().find(|row| row.message.id == message.id).or(rows.last().filter(is_ours));
+        let is_it = |row: &&StoredMessage| save.message.as_ref().is_some_and(|message| message.id == row.message.id);
+        let row = rows.iter().find(is_it).or(rows.last().filter(is_ours));
         row.map(|row| row.message.created_at).ok_or_else(|| {
             let text = format!("turn `{}` no longer holds its thread", save.turn);
             StoreError::new(StoreErrorKind::Conflict, text)
@@ -235,11 +321,14 @@ impl Inner {
     }
 }
 
+fn stays(key: &ThreadKey, why: &str) {
+    tracing::warn!(thread = %key.thread, why, "a thread begun in a plugin's memory stays in the runtime's own store too");
+}
+
 /// A key no other write has.
-fn once() -> Result<String, crate::call::CallError> {
+fn once() -> Result<String, CallError> {
     let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        crate::call::CallError::host("internal", format!("the system gives no random numbers: {error}"), true)
-    })?;
+    getrandom::fill(&mut bytes)
+        .map_err(|error| CallError::host("internal", format!("the system gives no random numbers: {error}"), true))?;
     Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
 }

@@ -187,3 +187,40 @@ pub async fn an_erased_owner_begins_anew(subject: &Subject) {
         assert_eq!(store.erase(&owner("a")).await.expect("erased").index_entries, 5);
     }
 }
+
+/// Whatever was acknowledged since it was seen keeps it.
+pub async fn a_thread_is_deleted_as_empty_only_while_it_is(subject: &Subject) {
+    let store = &*subject.store;
+    for (name, what) in ["nothing", "title", "message", "memory", "turn"].into_iter().enumerate() {
+        let key = key("shop", &format!("t{name}"));
+        let (seen, _) = store.create_thread(&key, NewThread::default()).await.expect("made");
+        let scope = MemoryScope::Thread(key.clone());
+        match what {
+            "title" => drop(store.set_title_if_empty(&key, "Tea".to_owned()).await.expect("set")),
+            "message" => drop(store.append(&key, vec![question("q")]).await.expect("appended")),
+            "memory" => drop(store.set_working_memory(&scope, Some("tea".to_owned()), 0).await.expect("written")),
+            "turn" => drop(begin(store, &key, "one").await.expect("begins")),
+            _ => {}
+        }
+        let deleted = store.delete_if_empty(&seen).await.expect("asked");
+        assert_eq!(deleted, what == "nothing", "{what}");
+        assert_eq!(store.thread(&key).await.expect("asked").is_none(), deleted, "{what}");
+        assert!(!deleted || !store.delete_if_empty(&seen).await.expect("asked"), "once");
+    }
+}
+
+/// A parent may be in another store than the threads of its sub-agents.
+pub async fn threads_below_one_kept_elsewhere_go_with_it(subject: &Subject) {
+    let (store, parent) = (&*subject.store, key("shop", "parent"));
+    let (child, grandchild, other) = (key("shop", "child"), key("shop", "grandchild"), key("bank", "child"));
+    for (key, above) in [(&child, &parent), (&grandchild, &child), (&other, &parent)] {
+        let new = NewThread { parent: Some(above.thread.clone()), ..NewThread::default() };
+        store.create_thread(key, new).await.expect("made");
+    }
+    refused(store.transfer_thread(&parent, &owner("bank")).await, StoreErrorKind::NotFound);
+    assert!(store.delete_thread(&parent).await.expect("deleted"));
+    assert_eq!(store.thread(&child).await.expect("asked"), None);
+    assert_eq!(store.thread(&grandchild).await.expect("asked"), None);
+    assert!(store.thread(&other).await.expect("asked").is_some(), "another owner's");
+    assert!(!store.delete_thread(&parent).await.expect("asked"));
+}
