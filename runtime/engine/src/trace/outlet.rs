@@ -39,6 +39,8 @@ pub(super) struct Outlet {
     wake: Notify,
     /// A batch is full, or somebody waits for it.
     hurry: Notify,
+    /// An exporter that is away is looked for at once.
+    again: Notify,
     /// Nothing is on its way any more.
     idle: Notify,
     taken: AtomicU64,
@@ -64,6 +66,7 @@ impl Outlet {
             state: Mutex::default(),
             wake: Notify::new(),
             hurry: Notify::new(),
+            again: Notify::new(),
             idle: Notify::new(),
             taken: AtomicU64::new(0),
             lost: AtomicU64::new(0),
@@ -187,7 +190,8 @@ impl Outlet {
         };
         self.ended(true);
         if !over {
-            let _ = timeout(AGAIN, self.hurry.notified()).await;
+            // Not sooner because more spans came: who is away would be asked all the time.
+            let _ = timeout(AGAIN, self.again.notified()).await;
         }
     }
 
@@ -204,6 +208,7 @@ impl Outlet {
                 }
             }
             self.hurry.notify_one();
+            self.again.notify_one();
             idle.await;
         }
     }
@@ -213,5 +218,6 @@ impl Outlet {
         self.lock().over = true;
         self.wake.notify_one();
         self.hurry.notify_one();
+        self.again.notify_one();
     }
 }

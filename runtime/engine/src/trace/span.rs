@@ -62,11 +62,18 @@ impl TraceContext {
     }
 }
 
+/// Bytes of a text in a span: a longer one is no label, whoever made it up.
+const LONGEST_TEXT: usize = 512;
+
 impl OpenSpan {
-    /// Notes a fact.
+    /// Notes a fact; of a long text its beginning.
     pub fn set(&mut self, key: &str, value: impl Into<Value>) {
         if self.context.recorder.is_some() {
-            self.attributes.insert(key.to_owned(), value.into());
+            let mut value = value.into();
+            if let Value::String(text) = &mut value {
+                text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+            }
+            self.attributes.insert(key.to_owned(), value);
         }
     }
 

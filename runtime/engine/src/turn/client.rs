@@ -13,6 +13,8 @@ use roster_model::provider::OfferedTool;
 use roster_model::suspension::{NO_RESULT, SuspendedTurn, open_calls};
 use serde_json::Value;
 
+use crate::definition::orchestration::ORCHESTRATE;
+
 use super::answer::Answer;
 use super::event::Failure;
 use super::request::TurnRequest;
@@ -43,6 +45,9 @@ impl ClientTools {
             }
             if !seen.insert(name.clone()) {
                 return Err((at, format!("the tool `{name}` comes twice")));
+            }
+            if name == ORCHESTRATE {
+                return Err((at, format!("`{name}` is a name of the runtime's own; give your tool another")));
             }
             if agents.find(name).is_some() {
                 return Err((at, format!("the agent has a tool `{name}` of its own; give yours another name")));

@@ -83,15 +83,16 @@ async fn run_call(
     trace: &TraceContext,
 ) -> (ToolResult, Option<StageReport>) {
     let began = tokio::time::Instant::now();
-    let mut span = trace.open("execute_tool", &call.name);
-    span.set("gen_ai.tool.name", call.name.as_str());
+    // A name the model made up is no label: it would let a model grow the counters and write into traces.
+    let bound = turn.request.agent.tools.find(&call.name);
+    let (offered, written) = bound.map_or(("unknown", "unknown"), |bound| (&bound.offered.name, &bound.written));
+    let mut span = trace.open("execute_tool", offered);
+    span.set("gen_ai.tool.name", offered);
     span.set("gen_ai.tool.call.id", call.id.as_str());
     let mut stage = None;
     let outcome = attempt(turn, context, call, &span.below(), &mut stage).await;
     let code = outcome.as_ref().err().map(|error| error.code);
-    // A name the model made up is no label: it would let a model grow the counters without end.
-    let known = turn.request.agent.tools.find(&call.name).map_or("unknown", |bound| bound.written.as_str());
-    turn.services.metrics.tool_call(known, code.unwrap_or("ok"));
+    turn.services.metrics.tool_call(written, code.unwrap_or("ok"));
     span.close(code);
     let (output, is_error) = match outcome {
         Ok(output) => (output, false),

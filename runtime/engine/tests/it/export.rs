@@ -150,6 +150,19 @@ async fn spans_wait_for_an_exporter_that_is_not_there() {
     assert_eq!(told.batches().last().unwrap(), &["a", "b"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_exporter_that_is_not_there_is_looked_for_once_a_second_however_many_spans_come() {
+    let told = Told::new(1_000);
+    told.answers.lock().unwrap().extend((0..100).map(|_| ExportError::Away("not loaded".into())));
+    let recorder = recorder(&told);
+    for n in 0..5_000 {
+        recorder.record(span(&n.to_string()));
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
+    let asked = 100 - told.answers.lock().unwrap().len();
+    assert!((3..=6).contains(&asked), "asked {asked} times in 5 s");
+}
+
 /// A removed exporter gets what waited; one that stays keeps its place.
 #[tokio::test(start_paused = true)]
 async fn exporters_come_and_go_while_running() {

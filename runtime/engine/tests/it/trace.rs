@@ -32,6 +32,21 @@ async fn a_turn_is_a_tree_of_spans() {
     assert!(!spans.iter().any(|span| Value::Object(span.attributes.clone()).to_string().contains("Be brief")));
 }
 
+/// Traces go to whoever exports them: what a model made up is not among their words.
+#[tokio::test]
+async fn names_and_ids_that_a_model_made_up_do_not_fill_the_trace() {
+    let world = World::new(&[CLERK]);
+    let id = "i".repeat(10_000);
+    world.model.say(calls(&[(id.as_str(), "the words of a person", "{}")]));
+    all(world.ask("t", "pay")).await;
+    flush(&world).await;
+    let spans = world.observed.spans.lock().unwrap().clone();
+    let tool = spans.iter().find(|span| span.name == "execute_tool unknown").expect("a span of the call");
+    assert_eq!(tool.attributes["gen_ai.tool.name"], "unknown");
+    assert_eq!(tool.attributes["gen_ai.tool.call.id"].as_str().map(str::len), Some(512));
+    assert!(!format!("{spans:?}").contains("the words"));
+}
+
 /// Neither the trace nor the counters say what a variable in an alias holds; the model is asked by its own name.
 #[tokio::test]
 async fn a_model_that_came_from_a_variable_is_traced_by_its_alias() {

@@ -79,10 +79,14 @@ async fn a_storm_of_changes_is_heard_once_a_second() {
     world.close().await;
 }
 
-/// A message cut in the middle, and one with an escape that is none.
+/// A message cut in the middle, one with an escape that is none, and one with half of a surrogate pair.
 #[tokio::test]
 async fn a_broken_message_fails_the_call_at_once_and_the_server_serves_on() {
-    for broken in [r#"{"jsonrpc":"2.0","id":3,"result":{"content":["#, r#"{"jsonrpc":"2.0","id":3,"result":"\q"}"#] {
+    for broken in [
+        r#"{"jsonrpc":"2.0","id":3,"result":{"content":["#,
+        r#"{"jsonrpc":"2.0","id":3,"result":"\q"}"#,
+        r#"{"jsonrpc":"2.0","id":3,"result":"\ud83d"}"#,
+    ] {
         let ways = r#"
 *'"method":"tools/call"'*) if [ -e "$FLAG" ]; then text after; else : > "$FLAG"; printf '%s\n' 'BROKEN'; fi;;"#;
         let world = World::with(&server(&ways.replace("BROKEN", broken)));

@@ -60,9 +60,8 @@ async fn page(State(app): State<Arc<App>>, params: Params, headers: HeaderMap) -
     let mut marks = Marks { gateway, ..Marks::new(&app) };
     if may_read {
         marks.registry(&app, &Filter::of(&params));
-        // A store that cannot be read is told of at the top of the page.
-        let turns = app.operator.all_suspended(waiting::SHOWN).await.unwrap_or_default();
-        marks.waiting = waiting::list(&turns).into_string();
+        let turns = app.operator.all_suspended(waiting::SHOWN).await.ok();
+        marks.waiting = waiting::list(turns.as_deref()).into_string();
     }
     let mut response = Response::new(marks.fill(&WHOLE).into());
     let headers = response.headers_mut();

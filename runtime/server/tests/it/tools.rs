@@ -153,6 +153,7 @@ async fn tools_that_cannot_be_offered_are_refused() {
             "tools.1",
         ),
         (json!([{"type": "function", "function": {"name": "a b"}}]), "tools.0"),
+        (json!([{"type": "function", "function": {"name": "orchestrate"}}]), "tools.0"),
         (json!([{"type": "web_search"}]), "tools.0"),
     ] {
         let body = json!({"model": "clerk", "messages": [user("x")], "tools": tools});

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use roster_engine::definition::ModelChoice;
 use roster_engine::registry::{Agent, Catalog, Snapshot};
 use roster_engine::turn::{self, ClientTools, Input, InputMessage, TurnEvent, TurnRequest};
 use roster_model::id::{ResourceId, ThreadId, ThreadKey};
@@ -21,7 +22,8 @@ use super::{Found, cassette};
 use crate::assemble::rehearsal::rehearse;
 use crate::assemble::{Assembly, Project};
 use crate::cli::chat;
-use crate::config::{ProviderKey, RuntimeConfig};
+use crate::config::{ProviderKey, ProxyConfig, RuntimeConfig};
+use crate::environment;
 use crate::error::HostError;
 
 /// How long what a turn leaves behind (titles, the recall index) is waited for.
@@ -46,7 +48,7 @@ pub(super) async fn play(project: &mut Project, found: &Found, mode: Mode) -> Re
         },
     };
     let tape = Tape::new(mode, exchanges, format!("roster test --record {}", found.shown));
-    let keys = keys(project.config()?);
+    let mut keys = keys(project.config()?);
     let stubs = Stubs::new(file.tools.clone(), Arc::clone(&tape));
     let change = |catalog: Catalog| Catalog {
         models: Arc::new(Taped { models: catalog.models, tape: Arc::clone(&tape) }),
@@ -56,6 +58,7 @@ pub(super) async fn play(project: &mut Project, found: &Found, mode: Mode) -> Re
     };
     let now = file.now.unwrap_or(Timestamp::from_millis(NOW));
     let assembly = rehearse(project, &found.agent, now, change).await?;
+    keys.extend(keys_of_agents(&assembly.registry.snapshot()));
     let result = all(&assembly, project, found, file, &stubs, &tape, &mut report).await;
     assembly.close().await;
     if let Err(error) = result {
@@ -118,7 +121,25 @@ fn keys(config: &RuntimeConfig) -> Vec<String> {
         ProviderKey::Set(secret) => Some(secret.expose().to_owned()),
         ProviderKey::None | ProviderKey::Missing { .. } => None,
     };
-    config.providers.iter().filter_map(|provider| key(&provider.key)).collect()
+    let proxy = |proxy: &ProxyConfig| match proxy {
+        ProxyConfig::Through(address) => Some(address.expose().to_owned()),
+        ProxyConfig::System | ProxyConfig::Direct => None,
+    };
+    config
+        .providers
+        .iter()
+        .flat_map(|provider| key(&provider.key).into_iter().chain(proxy(&provider.reach.proxy)))
+        .collect()
+}
+
+/// The same of the models that definitions name by a table.
+fn keys_of_agents(snapshot: &Snapshot) -> impl Iterator<Item = String> {
+    let tables = snapshot.serving().flat_map(|agent| &agent.definition.model);
+    let variables = tables.filter_map(|choice| match choice {
+        ModelChoice::Table(table) => table.api_key_env.as_deref(),
+        ModelChoice::Named(_) => None,
+    });
+    variables.filter_map(environment::variable)
 }
 
 /// A thread of its own, of an owner of its own.

@@ -339,6 +339,8 @@ fn exporters(root: View<'_, '_>, table: View<'_, '_>, text: &str, checker: &mut 
         // Another form was told already.
         let Some((key, _)) = name.split_once(':') else { continue };
         if plugins.and_then(|plugins| plugins.table(key)).is_none() {
+            // What a variable holds is quoted nowhere.
+            let (name, key) = if checker.is_secret(span.start) { ("${…}", "…") } else { (name, key) };
             let message = format!("exporter `{name}`: there is no plugin `{key}` in config/runtime.toml");
             let problem = checker.warning("unknown_plugin", span, message);
             problem.help =
