@@ -159,6 +159,23 @@ async fn a_crash_between_writes_loses_and_doubles_nothing() {
     assert!(rows.iter().zip(1..).all(|(row, seq)| row.seq.0 == seq), "numbered without a gap");
 }
 
+/// What was done when the plugin died, before it could say so, is no failure.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_gone_as_asked_is_a_success_after_a_crash() {
+    let (world, folder) = (world(Isolation::Process), tempfile::tempdir().expect("a folder"));
+    let memory = opened(&world, &in_file(folder.path()));
+    let (t, scope) = (key("shop", "t"), MemoryScope::Resource(owner("shop")));
+    conversation::whole_turn(&*memory, &t, "one").await;
+    let version = memory.set_working_memory(&scope, Some("tea".into()), 0).await.expect("written");
+    let crash = || std::fs::write(folder.path().join("notes.jsonl.crash"), "").expect("written");
+    crash();
+    memory.set_working_memory(&scope, None, version).await.expect("cleared");
+    assert_eq!(memory.working_memory(&scope).await.expect("asked"), None);
+    crash();
+    assert!(memory.delete_thread(&t).await.expect("deleted"));
+    assert!(!memory.delete_thread(&t).await.expect("asked"), "there is none any more");
+}
+
 /// The agent's memory is the same through every generation.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_memory_outlives_its_generation() {

@@ -47,6 +47,9 @@ impl PluginMemory {
         // The first try may have been the one that wrote, before the plugin's process died.
         if error.kind == StoreErrorKind::Conflict && again {
             let there = self.read(scope).await?;
+            if there.is_none() && text.is_none() {
+                return Ok(seen + 1);
+            }
             if let Some(there) = there.filter(|there| there.version > seen && Some(&there.text) == text.as_ref()) {
                 return Ok(there.version);
             }

@@ -250,10 +250,11 @@ impl ConversationStore for PluginMemory {
 
     fn delete_thread<'a>(&'a self, key: &'a ThreadKey) -> StoreResult<'a, bool> {
         Box::pin(async move {
-            let deleted = self.inner.handle.ask::<Deleted>("delete_thread", told::of(key)).await;
+            let (deleted, again) = self.inner.handle.ask_told::<Deleted>("delete_thread", told::of(key)).await;
             let Deleted { deleted } = deleted.map_err(|error| self.inner.failed(&error))?;
             self.inner.lines.free(key);
-            Ok(deleted)
+            // The first try may have been the one that deleted, before the plugin's process died.
+            Ok(deleted || again)
         })
     }
 }
