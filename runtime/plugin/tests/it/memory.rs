@@ -1,5 +1,7 @@
 //! Memories of plugins against the suites of conversation stores, in both modes, and through what happens to plugins.
 
+mod rows;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -307,32 +309,6 @@ async fn a_thread_of_the_runtimes_own_store_is_not_begun_anew() {
     conversation::whole_turn(&*memory, &empty, "one").await;
     assert_eq!(memory.thread(&empty).await.expect("asked").expect("there").title, "Tea", "an empty one moves");
     assert_eq!(own.thread(&empty).await.expect("asked"), None);
-}
-
-fn result(call: &str, bytes: usize) -> Part {
-    let output = Value::String("x".repeat(bytes));
-    Part::ToolResult(ToolResult { call_id: call.into(), name: "look".into(), output, is_error: false, duration_ms: 0 })
-}
-
-/// However much its tools gave, a turn's words are kept, and the thread goes on.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_row_larger_than_the_plugin_can_give_back_is_stored_cut() {
-    for isolation in BOTH {
-        let world = Arc::new(built_with("notes", isolation, |settings| settings.limits.output = 64 << 10));
-        let (memory, t) = (opened(&world, &json!({})), key("shop", "t"));
-        begin(&*memory, &t, "one").await.expect("begins");
-        let mut row = answer("one-a");
-        let words = row.parts.clone();
-        row.parts.extend([result("a", 40 << 10), result("b", 40 << 10)]);
-        save(&*memory, &t, "one", Some(row), true).await.expect("saved");
-        let told = memory.tail(&t, 10, None).await.expect("told");
-        assert!(told.last().is_some_and(|row| row.message.parts.starts_with(&words) && row.message.parts.len() == 3));
-        conversation::whole_turn(&*memory, &t, "two").await;
-        let mut huge = question("huge");
-        huge.parts = vec![Part::Text { text: "x".repeat(64 << 10) }];
-        refused(memory.append(&t, vec![huge]).await, StoreErrorKind::Unsupported);
-        conversation::whole_turn(&*memory, &t, "three").await;
-    }
 }
 
 /// A title that is acknowledged while its empty thread moves is in one of the stores.
