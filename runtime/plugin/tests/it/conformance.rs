@@ -3,15 +3,21 @@
 //! anew; read the difference before keeping it). A further contract is a file here and a test below.
 
 mod embedder;
+mod memory;
 mod model;
+mod observability;
 mod processor;
 mod tool;
 
 use std::fmt::{Debug, Write as _};
 use std::path::Path;
 
+use roster_abi::contract::CallContext;
 use roster_model::BoxFuture;
+use roster_plugin::call::{CallError, Payload};
+use roster_plugin::plugin::Ask;
 use roster_plugin::settings::Isolation;
+use serde_json::Value;
 
 use crate::shipped::built;
 use crate::world::World;
@@ -29,6 +35,13 @@ impl Transcript {
 
 /// Asks everything of one contract. Times and ids that must differ are not written down; nothing else is left out.
 type Script = for<'a> fn(&'a World, &'a mut Transcript) -> BoxFuture<'a, ()>;
+
+/// Past the bridges: what they never say, or choose themselves.
+async fn raw(world: &World, component: &str, method: &str, input: &Value) -> Result<Value, CallError> {
+    let (input, context) = (Payload::json(input), CallContext::default());
+    let ask = Ask { component, method, input, context: &context, chunks: false, timeout: None };
+    world.plugin().ask(ask, false).await?.read()
+}
 
 async fn written(library: &str, isolation: Isolation, script: Script) -> String {
     let world = built(library, isolation);
@@ -79,4 +92,20 @@ async fn embedders() {
 #[tokio::test(flavor = "multi_thread")]
 async fn processors() {
     is_the_same_everywhere("processor", "kinds", |world, log| Box::pin(processor::all(world, log))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn memories() {
+    is_the_same_everywhere("memory", "notes", |world, log| Box::pin(memory::all(world, log))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn exporters_of_a_good_plugin() {
+    is_the_same_everywhere("observability", "kinds", |world, log| Box::pin(observability::good(world, log))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn exporters_of_a_bad_plugin() {
+    is_the_same_everywhere("observability-faults", "notes", |world, log| Box::pin(observability::bad(world, log)))
+        .await;
 }

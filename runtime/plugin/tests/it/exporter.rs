@@ -17,7 +17,7 @@ fn of(world: &Arc<World>, id: &str) -> Arc<dyn SpanExporter> {
     exporter(Arc::new(move || finding.plugins.get("liar")), id)
 }
 
-fn spans(names: &[&str]) -> Vec<Arc<Span>> {
+pub(crate) fn spans(names: &[&str]) -> Vec<Arc<Span>> {
     let span = |name: &&str| Span {
         trace_id: "a".repeat(32),
         span_id: "b".repeat(16),
