@@ -1,7 +1,10 @@
 //! `plugin`: what a call of a plugin costs, in this process and in one of its own, how long such a process takes to its
 //! first answer, and how soon a crash is told and made good. A hundred bytes of JSON go in and come out, and are read on
-//! both sides.
+//! both sides: into a type of its author's there, into a value here. Beside them stands what nobody can go below: the
+//! same JSON without a plugin, and bytes that go to another thread and back through a socket.
 
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +37,8 @@ const START: f64 = 10.0;
 const TOLD: f64 = 5.0;
 /// … and until the next one is answered well.
 const GOOD_AGAIN: f64 = 10.0;
+/// Bytes of a frame that carries such a call.
+const BYTES: usize = 200;
 /// Calls under way at once.
 const AT_ONCE: usize = 64;
 /// The plugin that works, its key and its file; and the one that crashes on demand.
@@ -68,24 +73,65 @@ async fn calls(bench: &Bench, child: &Path) -> Result<Vec<Figure>> {
     let (calls, rounds) = (bench.choose(20_000, 500), bench.choose(7, 2));
     let inside = World::new(bench, KINDS, Isolation::InProcess, child)?;
     let outside = World::new(bench, KINDS, Isolation::Process, child)?;
-    let (mut near, mut far, mut piped) = (Vec::new(), Vec::new(), Vec::new());
+    let [mut near, mut any, mut json, mut far, mut sockets, mut piped]: [Vec<f64>; 6] = Default::default();
     // The first round is thrown away.
     for round in 0..=rounds {
         bench.tell(&format!("plugin: calls, round {round} of {rounds}"))?;
-        near.push(one_by_one(&inside.plugin, calls).await?);
-        far.push(one_by_one(&outside.plugin, calls / 4).await?);
+        near.push(in_a_task(&inside.plugin, "place", calls).await?);
+        any.push(in_a_task(&inside.plugin, "same", calls).await?);
+        json.push(json_alone(calls)?);
+        far.push(in_a_task(&outside.plugin, "place", calls / 4).await?);
+        sockets.push(tokio::task::block_in_place(|| there_and_back(calls / 4))?);
         piped.push(at_once(&outside.plugin, calls).await?);
     }
     inside.end().await;
     outside.end().await;
-    let figure = |name: &str, rounds: &[f64], most| {
-        Figure::of_rounds(name, "us", rounds[1..].to_vec()).target(Target::AtMost(most))
-    };
+    let figure = |name: &str, rounds: &Vec<f64>| Figure::of_rounds(name, "us", rounds[1..].to_vec());
     Ok(vec![
-        figure("a call in the runtime's process", &near, INSIDE),
-        figure("a call to a process of its own, alone", &far, ALONE),
-        figure("the same, 64 at once", &piped, PIPELINED),
+        figure("a call in the runtime's process", &near).target(Target::AtMost(INSIDE)),
+        figure("the same, of a tool that takes any JSON", &any),
+        figure("the JSON of that alone, without a plugin", &json),
+        figure("a call to a process of its own, alone", &far).target(Target::AtMost(ALONE)),
+        figure("bytes through a socket and back alone", &sockets),
+        figure("calls to that process, 64 at once", &piped).target(Target::AtMost(PIPELINED)),
     ])
+}
+
+/// Microseconds of what both sides of a call of `same` do with its JSON.
+fn json_alone(times: u32) -> Result<f64> {
+    let input = input();
+    let begun = Instant::now();
+    for _ in 0..times {
+        let there: Value = serde_json::from_slice(&serde_json::to_vec(&input)?)?;
+        let back: Value = serde_json::from_slice(&serde_json::to_vec(&there)?)?;
+        ensure!(back == input, "another value");
+    }
+    Ok(begun.elapsed().as_secs_f64() * 1e6 / f64::from(times))
+}
+
+/// Microseconds that two hundred bytes take to a thread that waits for them, and back.
+fn there_and_back(times: u32) -> Result<f64> {
+    let (mut near, mut far) = UnixStream::pair()?;
+    let echo = std::thread::spawn(move || -> std::io::Result<()> {
+        let mut bytes = [0; BYTES];
+        for _ in 0..times {
+            far.read_exact(&mut bytes)?;
+            far.write_all(&bytes)?;
+        }
+        Ok(())
+    });
+    let mut bytes = [7; BYTES];
+    let begun = Instant::now();
+    for _ in 0..times {
+        near.write_all(&bytes)?;
+        near.read_exact(&mut bytes)?;
+    }
+    let took = begun.elapsed().as_secs_f64() * 1e6 / f64::from(times);
+    match echo.join() {
+        Ok(ended) => ended?,
+        Err(_panic) => bail!("the other thread crashed"),
+    }
+    Ok(took)
 }
 
 async fn starts(bench: &Bench, child: &Path) -> Result<Vec<Figure>> {
@@ -195,13 +241,19 @@ async fn call(plugin: &Arc<Plugin>, tool: &str, input: &Value) -> Result<Value, 
 }
 
 /// Microseconds of a call.
-async fn one_by_one(plugin: &Arc<Plugin>, calls: u32) -> Result<f64> {
+async fn one_by_one(plugin: &Arc<Plugin>, tool: &str, calls: u32) -> Result<f64> {
     let input = input();
     let begun = Instant::now();
     for _ in 0..calls {
-        ensure!(call(plugin, "same", &input).await? == input, "another answer");
+        ensure!(call(plugin, tool, &input).await? == input, "another answer");
     }
     Ok(begun.elapsed().as_secs_f64() * 1e6 / f64::from(calls))
+}
+
+/// The same where turns are: on a worker of the async runtime.
+async fn in_a_task(plugin: &Arc<Plugin>, tool: &'static str, calls: u32) -> Result<f64> {
+    let plugin = Arc::clone(plugin);
+    tokio::spawn(async move { one_by_one(&plugin, tool, calls).await }).await?
 }
 
 /// Microseconds of a call when many are under way.
@@ -211,7 +263,7 @@ async fn at_once(plugin: &Arc<Plugin>, calls: u32) -> Result<f64> {
     let mut tasks = JoinSet::new();
     for _ in 0..AT_ONCE {
         let plugin = Arc::clone(plugin);
-        tasks.spawn(async move { one_by_one(&plugin, each).await });
+        tasks.spawn(async move { one_by_one(&plugin, "place", each).await });
     }
     while let Some(ended) = tasks.join_next().await {
         ended??;
