@@ -259,7 +259,9 @@ async fn one_by_one(plugin: &Arc<Plugin>, tool: &str, calls: u32) -> Result<f64>
 /// The same where turns are: on a worker of the async runtime.
 async fn in_a_task(plugin: &Arc<Plugin>, tool: &'static str, calls: u32) -> Result<f64> {
     let plugin = Arc::clone(plugin);
-    tokio::spawn(async move { one_by_one(&plugin, tool, calls).await }).await?
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move { one_by_one(&plugin, tool, calls).await });
+    tasks.join_next().await.context("a task ended without a result")??
 }
 
 /// Microseconds of a call when many are under way.
