@@ -1,9 +1,9 @@
 //! The transcript reader: the only way from stored rows to a provider.
 //!
 //! What it yields is legal for every provider ([`rules`] says what that means, dialect by dialect): whole call/result
-//! pairs in order, no orphan, no repeated or illegal call id, no empty message, a person's words first. A call that never got its result (the client left, the process died) is answered by a result that
-//! says so; a made-up success never is. A result above the cap ([`ResultCap`]) is fed as its beginning and end. No other
-//! code cuts, merges or reorders messages.
+//! pairs in order, no orphan, no repeated or illegal call id, no empty message, a person's words first. A call that never
+//! got its result (the client left, the process died) is answered by a result that says so; a made-up success never is. A
+//! result above the cap ([`ResultCap`]) is fed as its beginning and end. No other code cuts, merges or reorders messages.
 
 mod cut;
 pub mod rules;

@@ -22,7 +22,7 @@ pub struct ProviderStanding {
     /// If not, why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// `provider/model`, of all agents that serve.
+    /// `provider/model`, or the alias that stands in its place, of all agents that serve.
     pub models: BTreeSet<String>,
     /// The agents.
     pub agents: BTreeSet<AgentId>,
